@@ -12,6 +12,7 @@ import os
 import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from http.client import HTTPException
+from types import MappingProxyType
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -139,6 +140,7 @@ def send(
     data: bytes | None = None,
     *,
     content_type: str = "application/json",
+    headers: Mapping[str, str] = MappingProxyType({}),
     timeout: float = TIMEOUT,
     remedy: str = REMEDY,
     ca: str | None = None,
@@ -148,9 +150,8 @@ def send(
 
     The object of an error is returned too if its status is one of `accepted`.
     """
-    body = _exchange(
-        method, url, data, {"Content-Type": content_type}, "application/json", timeout, remedy, ca, accepted
-    )
+    sent = {"Content-Type": content_type, **headers}
+    body = _exchange(method, url, data, sent, "application/json", timeout, remedy, ca, accepted)
     answer = _parsed(body or b"{}")
     if not isinstance(answer, dict):
         raise NodeRequestFailed(_not_a_node(url))

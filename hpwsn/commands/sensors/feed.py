@@ -15,7 +15,7 @@ from hpwsn.commands.operations.operator_api import add_command, add_node_options
 from hpwsn.commands.sensors.line_source import LineSource
 from hpwsn.commands.sensors.line_times import ObjectTimes, RowTimes
 from hpwsn.commands.sensors.reading_post import MOST_SHOWN, Progress, ReadingPost
-from hpwsn.commands.sensors.sensor_options import positive_seconds, whole_number
+from hpwsn.commands.sensors.sensor_options import add_registration_option, positive_seconds, whole_number
 from hpwsn.errors import BadArguments
 from hpwsn_client.commands.broker_command import sigterm_as_interrupt
 from hpwsn_client.commands.completion import print_warning
@@ -62,6 +62,7 @@ def add_feed_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]
         metavar="SECONDS",
         help=f"how long to try again while the node is away (default: {PATIENCE:g})",
     )
+    add_registration_option(parser)
     add_node_options(parser)
     parser.set_defaults(handler=_feed)
 

@@ -19,6 +19,7 @@ from hpwsn_client.commands.completion import print_warning
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
 """Seconds before the first repetition, doubled each time, and the most."""
 NONE_ACCEPTED = 422
+REGISTRATION = "Hpwsn-Registration"
 MOST_SHOWN = 10
 """Rejected readings that are shown one by one."""
 
@@ -30,6 +31,8 @@ class ReadingPost:
         path = ("readings",) if sensor is None else ("sensors", sensor, "readings")
         self._url = address(arguments, *path)
         self._ca = arguments.ca
+        registration = arguments.registration
+        self._headers = {} if registration is None else {REGISTRATION: registration}
         self._patience = patience
         self._answered = False
         self.accepted = 0
@@ -54,7 +57,13 @@ class ReadingPost:
         while True:
             try:
                 return send(
-                    "POST", self._url, body, content_type=content_type, ca=self._ca, accepted=(NONE_ACCEPTED,)
+                    "POST",
+                    self._url,
+                    body,
+                    content_type=content_type,
+                    headers=self._headers,
+                    ca=self._ca,
+                    accepted=(NONE_ACCEPTED,),
                 )
             except NodeRequestFailed as error:
                 # A wrong address is found at the first batch; later a node without an answer is restarting.

@@ -25,6 +25,15 @@ def add_sensor_argument(parser: argparse.ArgumentParser, about: str) -> None:
     parser.add_argument("--sensor", metavar="ID", help="the same, as an option")
 
 
+def add_registration_option(parser: argparse.ArgumentParser) -> None:
+    """Add the registration that a node with registrations.required wants of publishers."""
+    parser.add_argument(
+        "--registration",
+        metavar="ID",
+        help="publish as this registered publisher, where the node requires it",
+    )
+
+
 def sensor_of(arguments: argparse.Namespace) -> str:
     """The id of add_sensor_argument; BadArguments unless it is given once."""
     given = {each for each in (arguments.id, arguments.sensor) if each is not None}

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Protocol
 from hpwsn.commands.operations.operator_api import add_ca_option, add_command
 from hpwsn.commands.sensors.physical_actions import register
 from hpwsn.commands.sensors.reading_post import Progress, ReadingPost
-from hpwsn.commands.sensors.sensor_options import instant, positive_seconds, share, whole_number
+from hpwsn.commands.sensors.sensor_options import (
+    add_registration_option,
+    instant,
+    positive_seconds,
+    share,
+    whole_number,
+)
 from hpwsn.errors import BadArguments
 from hpwsn.sensors.readings.reading_times import time_text
 from hpwsn_client.commands.completion import print_warning
@@ -105,6 +111,7 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
     )
     target.add_argument("--mqtt-user", metavar="NAME", help="user at the MQTT broker")
     target.add_argument("--mqtt-password-file", metavar="FILE", help="file with its password")
+    add_registration_option(target)  # type: ignore[arg-type]  # as below
     add_ca_option(target)  # type: ignore[arg-type]  # a group has add_argument too
     target.add_argument(
         "--speed", type=speed, default=1.0, metavar="X", help="times real time, or max (default: 1)"

@@ -42,12 +42,14 @@ class Node:
         self.requests: list[tuple[str, str, dict[str, str], Any]] = []
         self.types: list[str] = []
         self.urls: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.answers: dict[str, Any] = {}
 
     def exchange(
         self, method: str, url: str, data: bytes | None, headers: dict[str, str], accept: str, *rest: Any
     ) -> bytes:
         self.urls.append(url)
+        self.headers.append(headers)
         parts = urlsplit(url)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         self.requests.append((method, unquote(parts.path), query, data))
@@ -605,6 +607,11 @@ class TestFeed:
         assert [len(data.splitlines()) for *_, data in node.requests] == [2, 2, 1]
         assert [line["t"] for line in node.lines] == list(range(5))
         assert json.loads(capsys.readouterr().out) == {"sent": 6, "accepted": 6, "rejected": {}}
+
+    def test_a_registered_publisher_names_its_registration(self, node: Node, tmp_path: Path) -> None:
+        (tmp_path / "a").write_text('{"t": 1}')
+        assert main(["sensors", "feed", "a", "--registration", "r-1"]) == 0
+        assert [each.get("Hpwsn-Registration") for each in node.headers] == ["r-1"]
 
     def test_each_batch_of_csv_has_the_header(self, node: Node, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("time,t\n1,2\n3,4\n5,6")
