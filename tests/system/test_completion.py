@@ -133,6 +133,10 @@ CASES = [
     ("hpwsn listen topics --fil", "--filter"),
     ("hpwsn completion f", "fish"),
     ("hpwsn serve --data fol", "folder"),
+    ("hpwsn sensors simu", "simulate"),
+    ("hpwsn sensors simulate ea", "earthquake"),
+    ("hpwsn sensors virtual def", "define"),
+    ("hpwsn sensors virtual define --combine med", "median"),
 ]
 
 
