@@ -55,6 +55,8 @@ def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp(f"subscribers-{request.param}")
     with SensorNode(folder / "data", *ENGINES[request.param]) as running:
         running.register(sensor("s1"))
+        topics = dict.fromkeys(("virtual", "sensors"), "cma") if ENGINES[request.param] else {}
+        assert running.get("/status")["matching"]["topics"] == topics
         yield running
 
 
@@ -98,7 +100,7 @@ async def test_special_subscribers_get_the_readings_that_their_filter_means(node
             for kind, by in (("soap", by_soap), ("webhook", by_webhook), ("stream", by_stream))
             for wanted in READINGS
         }
-        assert node.post(*ahead(VALUES, first=-60)).status == 202
+        assert node.post(*ahead(VALUES, first=-600)).status == 202
         for (kind, wanted), events in got.items():
             expected = [value for value in VALUES if READINGS[wanted](value)]
             await has(events, len(expected))
