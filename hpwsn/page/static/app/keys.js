@@ -2,6 +2,7 @@
 import { html } from "./html.js";
 import { address, change, go } from "./address.js";
 import { Dialog, openDialog } from "./parts/dialogs.js";
+import { state } from "./state.js";
 import { VIEWS } from "./views.js";
 
 const CHORD = 1500;
@@ -31,6 +32,7 @@ export const showHelp = () => openDialog(Help);
 
 function publish() {
   const { view, query } = address();
+  state.set({ publishing: true });
   if (view === "topics") change({ publish: "1", tab: query.tab });
   else go("topics", { publish: "1" });
 }

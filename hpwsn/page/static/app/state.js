@@ -9,11 +9,12 @@ const CHOICES = "hpwsn-choices";
 /**
  * session: /session, or null before it is known. cluster: the last answer of /cluster. live: the last message
  * of each kind of /live. connection: "connecting", "live", "paused" or "away"; `heard` is when something was
- * last heard, in ms. signIn: the error that asked for credentials, or null.
+ * last heard, in ms. signIn: the error that asked for credentials, or null. publishing: whether a key asked for the
+ * box to publish, which has not got the focus yet.
  */
 export const state = createStore({
   session: null, cluster: null, live: {}, connection: "connecting", heard: 0, problem: null, signIn: null,
-  paused: false, theme: "system", zone: "local", ...choices(),
+  publishing: false, paused: false, theme: "system", zone: "local", ...choices(),
 });
 
 function choices() {

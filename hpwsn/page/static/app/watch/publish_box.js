@@ -3,7 +3,7 @@ import { html, useEffect, useRef } from "../html.js";
 import { change, useParameter } from "../address.js";
 import { counted } from "../format.js";
 import { Icon } from "../icons.js";
-import { nodesOf, useMay, useShared } from "../state.js";
+import { nodesOf, state, useMay, useShared } from "../state.js";
 import { Button, Menu, Text, copyText } from "../parts/controls.js";
 import { setDraft, useDraft } from "./drafts.js";
 import { PayloadEditor, usePayloadCheck } from "./payload_editor.js";
@@ -52,10 +52,12 @@ export function PublishBox({ topic, node }) {
   const may = useMay("publish");
   const input = useRef(null);
   const wanted = useRef(false);
+  const asked = useShared((shared) => shared.publishing);
   useEffect(() => {
-    if (open && wanted.current) input.current?.focus();
+    if (open && (wanted.current || asked)) input.current?.focus();
     wanted.current = false;
-  }, [open]);
+    if (open && asked && input.current) state.set({ publishing: false });
+  }, [open, asked, topic]);
   if (!may || !topic) return null;
   function show() {
     wanted.current = true;
