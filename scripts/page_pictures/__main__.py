@@ -16,6 +16,7 @@ from playwright.async_api import Browser, expect
 from page_pictures.browser import Look, browsing, new_context
 from page_pictures.cluster import lone_node
 from page_pictures.scene import Scene, plant
+from page_pictures.sensor_field import sensor_field
 from page_pictures.shots import SHOTS, Shot
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "page"
@@ -31,9 +32,14 @@ LARGEST = 150_000
 async def take(shots: Sequence[Shot], folder: Path, warm_up: float) -> list[str]:
     """Take the pictures, and return what went wrong, with the name of the picture."""
     with tempfile.TemporaryDirectory(prefix="hpwsn-pictures-") as data:
-        async with plant(Path(data)) as scene, lone_node(Path(data) / "new") as new, browsing() as browser:
+        async with (
+            plant(Path(data)) as scene,
+            lone_node(Path(data) / "new") as new,
+            sensor_field(Path(data) / "field") as field,
+            browsing() as browser,
+        ):
             expect.set_options(timeout=PATIENCE * 1000)
-            bases = {"admin": scene.cluster.admin.base, "new": new.base}
+            bases = {"admin": scene.cluster.admin.base, "new": new.base, "field": field.base}
             bases |= {name: node.base for name, node in scene.cluster.nodes.items()}
             await _warm(scene, warm_up)
             troubles = []

@@ -10,13 +10,13 @@ from playwright.async_api import Page, expect
 
 from page_pictures.browser import DESKTOP, PHONE, Scheme, Size
 
-Where = Literal["admin", "hall-1", "dock-1", "new"]
+Where = Literal["admin", "hall-1", "dock-1", "new", "field"]
 Step = Callable[[Page], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture; `where` is who serves the page, `new` a node that nobody has used."""
+    """One picture; `where` is who serves the page: `new` is an unused node, `field` has sensors."""
 
     name: str
     address: str = ""
@@ -68,6 +68,18 @@ async def _service(page: Page) -> None:
     await page.get_by_text("urn:example:busiest").first.click()
 
 
+async def _silent(page: Page) -> None:
+    """A sensor that is silent, on the map and in the panel."""
+    await page.locator('[data-testid="sensor"][data-state="silent"]').first.click()
+    await expect(page.get_by_test_id("quantities")).to_be_visible()
+
+
+async def _plotted(page: Page) -> None:
+    """A virtual sensor with its results."""
+    await page.locator('[data-testid="virtual"][data-name="gusts"]').click()
+    await expect(page.get_by_test_id("last-text")).to_be_visible()
+
+
 SMOKE = "topics?scope=node:hall-1&topic=ALL:ALARM:SMOKE"
 SHOTS: Sequence[Shot] = (
     Shot("first-run-light", where="new"),
@@ -92,4 +104,9 @@ SHOTS: Sequence[Shot] = (
     Shot("health-dark", "health?range=5m", scheme="dark"),
     Shot("streams-light", "streams?scope=node:dock-1", "dock-1", step=_service),
     Shot("streams-dark", "streams?scope=node:dock-1", "dock-1", "dark", step=_service),
+    Shot("sensors-light", "sensors", "field", step=_silent),
+    Shot("sensors-dark", "sensors", "field", "dark", step=_silent),
+    Shot("sensors-phone", "sensors", "field", size=PHONE),
+    Shot("virtual-light", "sensors?tab=virtual", "field", step=_plotted),
+    Shot("virtual-dark", "sensors?tab=virtual", "field", "dark", step=_plotted),
 )

@@ -124,7 +124,7 @@ async def test_every_sensor_is_drawn_once_alone_or_in_a_group(page: Page, number
 
 
 async def test_values_of_a_grid_are_round(page: Page) -> None:
-    assert await call(page, "map_view", "roundValues", 115.2, 117.4, 4) == [115.5, 116, 116.5, 117]
+    assert await call(page, "map_view", "roundValues", 115.2, 117.4, 5) == [115.5, 116, 116.5, 117]
     assert await call(page, "map_view", "roundValues", -0.3, 0.3, 6) == [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3]
     assert await call(page, "map_view", "scaleBar", {"kilometres": 2}) == {"metres": 50000, "pixels": 100}
 

@@ -91,7 +91,8 @@ async def centre(found: Locator) -> tuple[float, float]:
 
 async def test_a_new_node_says_what_fills_the_list(open_page: OpenedPages, field: SensorNode) -> None:
     page = await open_page(field, "sensors")
-    await expect(page.get_by_text(re.compile("hpwsn sensors simulate weather"))).to_be_visible()
+    command = page.get_by_text(re.compile("hpwsn sensors simulate weather"))
+    await expect(command).to_contain_text(f"--url {field.url}")
     await expect(page.get_by_text(re.compile("hpwsn sensors register"))).to_be_visible()
     field.register(sensor("first"))
     await expect(rows(page)).to_have_count(1)

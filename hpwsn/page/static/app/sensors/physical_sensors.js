@@ -2,14 +2,15 @@
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { change, useAddress } from "../address.js";
 import { count, counted, oneLine } from "../format.js";
-import { Chip, Command, Field, State } from "../parts/controls.js";
+import { Chip, Field, State } from "../parts/controls.js";
 import { ListState, Loading } from "../parts/lists.js";
 import { announce } from "../parts/toasts.js";
 import { usePhone } from "../parts/media.js";
 import { NoNode } from "../subscriptions/listed_nodes.js";
-import { useRowHeight, useRows } from "../subscriptions/rows.js";
+import { useKept, useRowHeight, useRows } from "../subscriptions/rows.js";
 import { MOST, useAllItems } from "./all_items.js";
 import { holds, parseFrame } from "./map_view.js";
+import { NodeCommand } from "./node_command.js";
 import { PlaceMap } from "./place_map.js";
 import { SensorPanel, TooMany } from "./sensor_panel.js";
 import { SensorTable } from "./sensor_table.js";
@@ -28,10 +29,11 @@ function useSensors(names) {
   const { q = "", kind, tag, state, area, sort = DEFAULT_SORT } = query;
   // As long as all are read, the page filters; of more, the node sends those that are asked for.
   const [large, setLarge] = useState(false);
-  const list = useAllItems({ path: "sensors", names, query: large ? { kind, tag } : null });
+  const frame = useMemo(() => parseFrame(area), [area]);
+  const asked = large ? { kind, tag, area: frame ? area : undefined } : null;
+  const list = useKept(useAllItems({ path: "sensors", names, query: asked }), names !== undefined);
   useEffect(() => { if (list.total > MOST) setLarge(true); }, [list.total]);
   const all = useMemo(() => list.items.map(keyed), [list.items]);
-  const frame = useMemo(() => parseFrame(area), [area]);
   const wanted = q.trim().toLowerCase();
   const fitting = useMemo(() => all.filter((item) => (!kind || item.kind === kind) && (!tag || item.tags.includes(tag))
     && hasText(item, wanted)), [all, kind, tag, wanted]);
@@ -74,9 +76,9 @@ function Filters({ all, here, q, kind, tag, state }) {
 function Empty() {
   return html`<p><b>No sensors.</b> Physical sensors are here once they are registered. To begin with an invented network
       that registers itself and sends readings:</p>
-    <${Command} prompt="$">${`hpwsn sensors simulate weather --sensors 20 --seconds 600 --url ${location.origin}/wsn`}<//>
+    <${NodeCommand}>hpwsn sensors simulate weather --sensors 20 --seconds 600<//>
     <p>Or register your own from a file:</p>
-    <${Command} prompt="$">${`hpwsn sensors register sensors.json --url ${location.origin}/wsn`}<//>`;
+    <${NodeCommand}>hpwsn sensors register sensors.json<//>`;
 }
 
 function MapPanel({ found, open, openKey }) {

@@ -28,7 +28,7 @@ function Quantities({ item, values }) {
     })}</tbody></table>`;
 }
 
-const shown = (value) => (Math.abs(value) >= 1000 ? figure(value) : String(Number(value.toPrecision(6))));
+const shown = (value) => (Math.abs(value) >= 1e6 ? figure(value) : String(Number(value.toPrecision(6))));
 
 function Interval({ item: { interval, state: { interval: seen } } }) {
   const parts = [
@@ -89,12 +89,12 @@ export function SensorPanel({ id, listed, ready, take, close, changed }) {
       <${Details} item=${item} values=${values} />
       ${item.state.silent && !missing && html`<p class="note" role="status"><span>${item.state.last_seen
         ? "No report for more than three intervals." : "No report since it was registered, more than three intervals ago."}
-        Check its power and its gateway${item.gateway ? html` (<${Text}>${item.gateway}<//>)` : ""}, and whether its readings are rejected.</span></p>`}`}
+        ${" "}Check its power and its gateway${item.gateway ? html` (<${Text}>${item.gateway}<//>)` : ""}, and whether its readings are rejected.</span></p>`}`}
   <//>`;
 }
 
 /** What is said where more sensors are registered than the page reads. */
 export function TooMany({ shown: number, total }) {
   return total > number && html`<p class="note"><span>The first ${count(number)} of ${count(total)} sensors are shown.
-    Choose a kind or a tag to see others.</span></p>`;
+    Choose a kind, a tag or a smaller area of the map to see others.</span></p>`;
 }

@@ -2,13 +2,14 @@
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { change, useAddress } from "../address.js";
 import { count, counted, oneLine } from "../format.js";
-import { Chip, Command, Field, State, Text } from "../parts/controls.js";
+import { Chip, Field, State, Text } from "../parts/controls.js";
 import { ListState, Loading, SortHead, VirtualRows } from "../parts/lists.js";
 import { announce } from "../parts/toasts.js";
 import { usePhone } from "../parts/media.js";
 import { NoNode } from "../subscriptions/listed_nodes.js";
 import { useRowHeight, useRows } from "../subscriptions/rows.js";
 import { useAllItems } from "./all_items.js";
+import { NodeCommand } from "./node_command.js";
 import { STATES, definitionWords, sortedVirtual, stateOf } from "./template_words.js";
 import { VirtualPanel } from "./virtual_panel.js";
 
@@ -41,7 +42,7 @@ function Filters({ fitting, q, state }) {
 function Empty() {
   return html`<p><b>No virtual sensors.</b> A virtual sensor combines the readings of all physical sensors of a kind, a tag
       or an area into one result on a topic of its own. It runs only while somebody uses it. To define one:</p>
-    <${Command} prompt="$">${`hpwsn sensors virtual define warmth --kind weather --quantity temperature --combine mean --every 10s --url ${location.origin}/wsn`}<//>`;
+    <${NodeCommand}>hpwsn sensors virtual define warmth --kind weather --quantity temperature --combine mean --every 10s<//>`;
 }
 
 function Row({ item, open, nodes, properties }) {
