@@ -10,8 +10,9 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -153,7 +154,11 @@ class PageSearch:
 
     def _look(self, table: pa.Table) -> None:
         """Take the rows of a table that are among the first ones."""
-        chosen, wanted = in_order(selected(table, self._query, self._after)), self._query.wanted
+        query, wanted = self._query, self._query.wanted
+        if len(self._found) > self._limit:
+            # Later rows than the last one of the page need not become objects.
+            query = replace(query, end=self._found[-1].time + 1)
+        chosen = in_order(selected(table, query, self._after))
         found: list[Row] = []
         for part in slices(chosen, SLICE):
             rows = rows_of(part)
@@ -161,15 +166,13 @@ class PageSearch:
             if len(found) > self._limit:
                 break
         if found:
-            self._found = heapq.nsmallest(self._limit + 1, self._found + found, key=_place)
+            # Both are sorted, which makes this a merge.
+            self._found = sorted(self._found + found, key=_place)[: self._limit + 1]
 
 
 _LAST = 10**18 - 1
 """No offset is larger."""
-
-
-def _place(row: Row) -> Any:
-    return row[:2]
+_place = itemgetter(0, 1)
 
 
 def _place_of(reading: Reading) -> SensorPlace | None:
