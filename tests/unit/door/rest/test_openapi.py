@@ -13,6 +13,7 @@ from hpwsn.door.rest.sensors import history_door
 from hpwsn.door.rest.services import service_requests
 from hpwsn.http_json import list_pages
 from hpwsn.sensors.physical import physical_sensor, units
+from hpwsn.sensors.readings import checks
 from hpwsn.sensors.templates import bands, combining, result_text, template
 from hpwsn.streams.agent import job_folder, job_rules, posted_definition
 from hpwsn.streams.registry import service
@@ -89,6 +90,7 @@ def test_a_topic_has_the_limits_of_the_code() -> None:
         "/deadletters",
         "/deadletters/groups",
         "/pullpoints",
+        "/readings/rejected",
         "/registrations",
         "/sensors",
         "/streams",
@@ -168,6 +170,10 @@ def test_a_virtual_sensor_has_the_limits_of_the_code() -> None:
     assert tags["maxItems"] == physical_sensor.MOST_TAGS
     names = (given["kind"], given["quantity"], tags["items"], SCHEMAS["Band"]["properties"]["name"])
     assert {each["maxLength"] for each in names} == {physical_sensor.LONGEST_NAME}
+
+
+def test_a_reading_is_rejected_for_the_reasons_of_the_code() -> None:
+    assert tuple(SCHEMAS["Rejection"]["enum"]) == checks.REASONS
 
 
 def test_every_reference_leads_to_a_schema() -> None:
