@@ -7,9 +7,10 @@ a terminal of its own until the end. What it prints is in the text blocks that b
 from __future__ import annotations
 
 import shlex
+import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +18,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hpwsn.configuration.sources import load_config
 from tests.documents import ROOT, Block, blocks_of, prints
-from tests.harness import NodeProcess
-from tests.mosquitto import Mosquitto
+from tests.harness import NodeProcess, quiet_port
 from tests.needs import need
 from tests.patience import PATIENCE, until
 from tests.system.test_docs import Terminal, finish
@@ -50,16 +51,23 @@ class Reader:
         for line in block.text.splitlines():
             words = shlex.split(line.removesuffix("&"))
             if words[0].endswith("mosquitto"):
-                assert words[1:] == ["-p", "1883"]
-                self._places["1883"] = str(
-                    self._stack.enter_context(Mosquitto(self._folder / "mosquitto")).port
-                )
+                self._start_mosquitto(words)
             else:
                 assert words[:4] == ["hpwsn", "serve", "--data", "trial"]
                 options = [self._localised(word) for word in words[4:]]
                 node = self._stack.enter_context(NodeProcess(self._folder / "trial", *options))
         assert node is not None
         return node
+
+    def _start_mosquitto(self, words: list[str]) -> None:
+        need("Mosquitto")
+        port = quiet_port()
+        self._places["1883"] = str(port)
+        quiet = subprocess.DEVNULL
+        server = subprocess.Popen([self._localised(word) for word in words], stdout=quiet, stderr=quiet)
+        self._stack.callback(server.wait, PATIENCE)
+        self._stack.callback(server.terminate)
+        until(lambda: answers(port), lambda: f"{words} does not answer: {server.poll()}")
 
     def _localised(self, text: str) -> str:
         for documented, actual in self._places.items():
@@ -69,14 +77,23 @@ class Reader:
     def follow(self) -> None:
         """Run all blocks in their order, and compare what they print with what the guide shows."""
         for block in self._rest:
-            if block.language == "toml" and block.text.startswith("# "):
-                (self.commands.work / block.text.splitlines()[0].removeprefix("# ")).write_text(block.text)
+            if block.language == "toml":
+                self._save(block)
             elif block.language == "sh" and block.text.startswith(FOLLOWS):
                 self._begin(block)
             elif block.language in ("sh", "python") and "output" not in block.marks:
                 self._run(block)
         for block, terminal in self._following:
             self._compare_what_it_heard(block, terminal)
+
+    def _save(self, block: Block) -> None:
+        """Write the block to the file that its first line names; one without a name has settings."""
+        first = block.text.splitlines()[0]
+        is_named = first.startswith("# ")
+        file = self.commands.work / (first.removeprefix("# ") if is_named else "settings.toml")
+        file.write_text(block.text)
+        if not is_named:
+            load_config(file)
 
     def _run(self, block: Block) -> None:
         finish(self.commands.start(block), self.commands, None if "fails" in block.marks else 0)
@@ -107,6 +124,13 @@ class Reader:
             lambda: prints(expected, terminal.printed()),
             lambda: f"{block.name} printed\n{terminal.printed()}\nand the guide shows\n{expected.text}",
         )
+
+
+def answers(port: int) -> bool:
+    """Whether a server accepts connections at a port of this machine."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), PATIENCE):
+        return True
+    return False
 
 
 def _end(process: subprocess.Popen[bytes], terminal: Terminal) -> None:
