@@ -46,6 +46,7 @@ from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
 from hpwsn.sensors.virtual.definitions import KIND as VIRTUAL
 from hpwsn.sensors.virtual.definitions import Definitions, TooManyDefinitions
 from hpwsn.sensors.virtual.last_results import LastResults
+from hpwsn.sensors.virtual.past_readings import PastBusy
 from hpwsn.sensors.virtual.result_publisher import ResultPublisher
 from hpwsn.sensors.virtual.running_sensors import RunningSensors
 from hpwsn.sensors.virtual.service_jobs import ServiceJobs
@@ -158,7 +159,7 @@ class SensorParts:
             self._parts.journal.committed.add(self.history.committed)
             committed.taken.add(self.history.record)
             self.intake.look_up = self.history.queries.has
-            running.past = self._past
+            running.past.ask = self._past
         committed.taken.add(self.intake.committed)
         committed.taken.add(running.take)
         self._parts.journal.committed.add(committed.committed)
@@ -321,11 +322,13 @@ class SensorParts:
         return None if found is None else found.unit
 
     async def _past(self, sensors: Collection[str], begin: int, end: int) -> Iterable[Reading]:
-        """The kept readings of sensors from one time, included, to another, excluded; none if that fails."""
+        """The kept readings of sensors from one time, included, to another, excluded; none if damaged."""
         assert self.history is not None
         query = HistoryQuery(sensors=frozenset(sensors), start=begin, end=end)
         try:
             return await self.history.queries.readings(query, self.settings.window_readings)
-        except (HistoryBusy, HistoryDamaged) as error:
+        except HistoryBusy as error:
+            raise PastBusy(str(error)) from error
+        except HistoryDamaged as error:
             log.warning("a virtual sensor starts without the readings of its first windows: %s", error)
             return ()

@@ -1,8 +1,7 @@
 """What runs of the virtual sensors: provisioned when somebody needs it, released when nobody does.
 
 When one is provisioned, its open windows get what the past has for them; after a restart also windows that
-ended while the node was down. Until that has come no window of it is closed. One with a service of its own
-has no windows here: its job makes the results.
+ended while the node was down. Until then no window of it is closed. One with a service has no windows here.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from hpwsn.background import in_slices, in_thread
@@ -24,6 +23,7 @@ from hpwsn.sensors.templates.result import Before, Result, result_of
 from hpwsn.sensors.templates.template import VirtualTemplate
 from hpwsn.sensors.virtual.closing_times import ClosingTimes
 from hpwsn.sensors.virtual.last_results import LastResults
+from hpwsn.sensors.virtual.past_readings import PastReadings
 from hpwsn.sensors.virtual.result_publisher import ResultPublisher
 from hpwsn.sensors.virtual.selection_index import SelectionIndex
 from hpwsn.sensors.virtual.service_jobs import ServiceJobs
@@ -31,17 +31,8 @@ from hpwsn.sensors.virtual.virtual_members import Members, commonest_unit
 
 log = logging.getLogger(__name__)
 
-LOOKING_BACK = 4
-"""Virtual sensors that look for readings of the past at the same time."""
 TOLD_AFTER = 0.1
 """Seconds in which changes of members are told together."""
-
-Past = Callable[[Collection[str], int, int], Awaitable[Iterable[Reading]]]
-"""The readings of sensors from one time, included, to another, excluded, in milliseconds."""
-
-
-async def _no_past(sensors: Collection[str], begin: int, end: int) -> Iterable[Reading]:
-    return ()
 
 
 class RunningSensor:
@@ -107,11 +98,10 @@ class RunningSensors:
         self._untold: dict[str, None] = {}
         self._telling: asyncio.TimerHandle | None = None
         self._finding = asyncio.Lock()
-        self._looking_back = asyncio.Semaphore(LOOKING_BACK)
         self._tasks: set[asyncio.Task[None]] = set()
         self.take = self._members.take
         """Called with the committed readings, in the order of the log."""
-        self.past: Past = _no_past
+        self.past = PastReadings()
         self.members_changed: Listeners[str, Collection[str]] = Listeners("members of virtual sensors")
         """Called with the name and the members of a running virtual sensor; with none once it is released."""
 
@@ -200,8 +190,7 @@ class RunningSensors:
                 await asyncio.sleep(0)
             if not running.closed:
                 await self._resume(running, created, make_up)
-            async with self._looking_back:
-                await self._look_back(running)
+            await self._look_back(running)
         except Exception:
             log.exception("virtual sensor %s begins without readings of the past", name)
         if not running.closed:
@@ -257,8 +246,9 @@ class RunningSensors:
         name, members = running.name, self._members.of(running.name)
         if running.closed or not members:
             return
-        end = self._times.now() + self._ahead + 1
-        found = await self.past(frozenset(members), running.windows.begin, end)
+        found = await self.past.of(
+            name, frozenset(members), running.windows.begin, lambda: self._times.now() + self._ahead + 1
+        )
         if not running.closed:
             await in_slices(self._take_past(name, found))
 

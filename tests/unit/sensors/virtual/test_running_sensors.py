@@ -114,7 +114,7 @@ def test_no_window_is_closed_before_the_past_has_come() -> None:
             await come.wait()
             return [past(500, 40)]
 
-        field.running.past = slow
+        field.running.past.ask = slow
         field.start()
         await field.take(at(0, t=10))
         await field.until(2600)
@@ -133,7 +133,7 @@ def test_a_past_that_fails_is_told_and_windows_go_on(caplog: pytest.LogCaptureFi
         async def failing(*_: object) -> Iterable[Reading]:
             raise OSError("the disk is gone")
 
-        field.running.past = failing
+        field.running.past.ask = failing
         field.start()
         await field.take(at(0, t=10))
         await field.until(2000)

@@ -79,7 +79,7 @@ class Field:
             room=room,
             ahead=ahead,
         )
-        self.running.past = self._past
+        self.running.past.ask = self._past
         self.running.members_changed.add(lambda name, members: self.told.append((name, sorted(members))))
         self.registry.changed.add(self.running.sensor_changed)
         self._committed = CommittedReadings()
