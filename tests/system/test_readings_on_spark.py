@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,20 @@ from urllib.request import Request, urlopen
 import pytest
 from pyspark.sql import SparkSession
 
+from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
+from hpwsn.node import Node
+from hpwsn.settings import Config
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.definition_files import load
 from hpwsn.streams.spark.history import json_lines, query_history
+from hpwsn.streams.spark.inputs import register_sources
+from hpwsn.streams.spark.job import Job, Options
 from tests.harness import NodeProcess
 from tests.spark import events_of, spark_session
 
 BEGIN = (datetime.now(UTC) - timedelta(days=2)).replace(hour=23, minute=59, second=0, microsecond=0)
 """A minute before midnight, so that readings are of two days."""
+SETTINGS = ("--set", "sensors.max_age=10d")
 MEANS = """
 uri = "urn:test:means"
 topic = "means"
@@ -40,11 +48,26 @@ window = "60 s"
 attribute = "t"
 output = "mean"
 """
+KEPT = """
+uri = "urn:test:kept"
+topic = "kept"
+
+[inputs.readings]
+source = "topic"
+topic = "sensors:weather"
+past = "data/readings"
+schema = "sensor STRING, kind STRING, time TIMESTAMP, t DOUBLE, h DOUBLE"
+
+[[ops]]
+op = "filter"
+where = "t >= 0"
+"""
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with spark_session(tmp_path_factory.mktemp("warehouse")) as session:
+        register_sources(session)
         yield session
 
 
@@ -52,20 +75,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
     """A node with readings of two days and kinds, all of them in files."""
     data = tmp_path_factory.mktemp("node") / "data"
-    with NodeProcess(data, "--set", "sensors.max_age=10d") as node:
-        quantities = {"weather": ("t", "h"), "sea": ("level",)}
-        sensors = [
-            {"id": f"{kind}-{n}", "kind": kind, "quantities": {name: {"unit": ""} for name in names}}
-            for kind, names in quantities.items()
-            for n in range(2)
-        ]
-        request(node, "sensors", sensors)
+    with NodeProcess(data, *SETTINGS) as node:
+        register(node)
         # Each of two runs of the node writes its own files.
         for first in (0, 60):
-            request(node, "readings", [each for n in range(first, first + 60) for each in readings(n)])
+            measure(node, first)
             assert node.terminate() == 0
             node.start()
         yield node
+
+
+def register(node: NodeProcess) -> None:
+    quantities = {"weather": ("t", "h"), "sea": ("level",)}
+    sensors = [
+        {"id": f"{kind}-{n}", "kind": kind, "quantities": {name: {"unit": ""} for name in names}}
+        for kind, names in quantities.items()
+        for n in range(2)
+    ]
+    request(node, "sensors", sensors)
+
+
+def measure(node: NodeProcess, first: int) -> None:
+    """Send what the sensors measure in a minute."""
+    request(node, "readings", [each for n in range(first, first + 60) for each in readings(n)])
 
 
 def readings(n: int) -> Iterator[dict[str, Any]]:
@@ -117,3 +149,55 @@ def test_a_service_runs_on_the_readings_of_its_topic(
     expected = {(f"weather-{n}", minute): 29.0 + n + 60 * minute for n in range(2) for minute in range(2)}
     assert len(found) == len(expected)
     assert sorted(event["mean"] for event in found) == sorted(expected.values())
+
+
+async def empty_log(data: Path) -> None:
+    """Remove from the log of a stopped node what nobody needs, as its retention does with time."""
+    default = Config()
+    config = replace(
+        default,
+        server=replace(default.server, port=0),
+        data=replace(default.data, dir=str(data)),
+        journal=replace(default.journal, retention_age=0.0),
+    )
+    node = Node(config)
+    await node.start()
+    housekeeping = Housekeeping(
+        node.parts.broker, RetentionPolicy.of(config), needed_from=node.parts.needed_from
+    )
+    await housekeeping.tidy()
+    await node.close()
+
+
+def test_a_service_begins_with_the_kept_readings_and_goes_on_with_the_log(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "kept.toml").write_text(KEPT)
+    services = load(tmp_path / "kept.toml")
+
+    def published(node: NodeProcess) -> list[float]:
+        options = Options(url=node.url, checkpoint=str(tmp_path / "checkpoints"), once=True, rows=25)
+        Job(spark, services, options).run()
+        events = [event["data"] for event in request(node, "topics/kept/events?after=0&max=1000")]
+        assert all(event.get("h") == (0.5 if event["t"] % 3 else None) for event in events)
+        # A request of readings of several sensors is stored by sensor.
+        for sensor in ("weather-0", "weather-1"):
+            own = [event["t"] for event in events if event["sensor"] == sensor]
+            assert own == sorted(own)
+        return sorted(event["t"] for event in events)
+
+    with NodeProcess(tmp_path / "data", *SETTINGS) as node:
+        register(node)
+        for first in (0, 60):
+            measure(node, first)
+            assert node.terminate() == 0
+            asyncio.run(empty_log(node.data))
+            node.start()
+        assert request(node, "topics/sensors/events?after=0") == []
+        measure(node, 120)  # these are in the log, and not in files
+        assert published(node) == [float(n) for n in range(180)]
+        measure(node, 180)
+        assert node.terminate() == 0  # and now all are in files
+        node.start()
+        measure(node, 240)
+        assert published(node) == [float(n) for n in range(300)]

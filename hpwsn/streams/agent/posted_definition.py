@@ -59,14 +59,15 @@ def _refused_inputs(definition: Definition, allowed: Allowed) -> Iterator[Proble
         if one.text("file"):
             message = "names a file of the client; give the topic and the schema of the service"
             yield Problem(one.place, message, part, "file")
-        if one.source == "files" and not _is_inside(one.text("path"), allowed.folder):
+        setting = "path" if one.source == "files" else "past"
+        if setting in one.settings and not _is_inside(one.text(setting), allowed.folder):
             place = f"below {allowed.folder} (streams.agent_folder)"
             message = (
                 f"must be an absolute path {place}"
                 if allowed.folder
                 else "is refused: this node reads no files for clients (streams.agent_folder)"
             )
-            yield Problem(one.place, message, part, "path")
+            yield Problem(one.place, message, part, setting)
 
 
 def _is_inside(path: str, folder: str) -> bool:

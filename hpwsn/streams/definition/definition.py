@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hpwsn.streams.definition.problems import NOWHERE, Place
 
 SOURCES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "topic": (("topic", "schema"), ("key", "partitions")),
+    "topic": (("topic", "schema"), ("key", "partitions", "past")),
     "files": (("path", "format", "schema"), ("rate",)),
     "kafka": (("servers", "topic", "schema"), ()),
     "rate": ((), ("rate",)),
@@ -35,7 +35,8 @@ class Input:
 
     `time` is the attribute that holds the event time; if empty, a TIMESTAMP attribute named `time` is used.
     `lateness` is how many seconds an event may arrive after a later one. The setting `key` is an attribute:
-    events with the same value are read in order, although the input is read in several `partitions`.
+    events with the same value are read in order, although the input is read in several `partitions`. The
+    setting `past` is a folder of a node's kept readings, with which the stream begins.
     """
 
     name: str

@@ -219,7 +219,7 @@ class _Reader:
         port = settings.get("port", 1)
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
             self._problem((*path, "port"), f"must be a port from 1 to 65535, not {port!r}", part, "port")
-        for key in ("topic", "path", "servers", "host", "service", "file", "key"):
+        for key in ("topic", "path", "servers", "host", "service", "file", "key", "past"):
             if key in settings and not (isinstance(settings[key], str) and settings[key]):
                 self._problem((*path, key), f"must be a text, not {settings[key]!r}", part, key)
         if one.source != "kafka" and isinstance(settings.get("topic"), str):

@@ -43,6 +43,8 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
             # A job that was stopped for longer than the node keeps events continues with the oldest.
             options["failOnDataLoss"] = "false"
             options |= partition_options(one)
+            if one.text("past"):
+                options["past"] = past_folder(one)
             schema = one.schema if event_time(one, input_schema(one)) else f"{one.schema}, {ARRIVAL} BIGINT"
             return spark.readStream.format(source.FORMAT).schema(schema).options(**options).load()
         case "files":
@@ -75,6 +77,11 @@ def partition_options(one: Input) -> dict[str, str]:
 def input_path(one: Input) -> str:
     """The path of a `files` input; a relative path is relative to the definition file."""
     return str(Path(one.place.file).resolve().parent / one.text("path"))
+
+
+def past_folder(one: Input) -> str:
+    """The folder of kept readings with which a topic begins; relative like the path of files."""
+    return str(Path(one.place.file).resolve().parent / one.text("past"))
 
 
 def _kafka(spark: SparkSession, one: Input, start: str, rows: int) -> DataFrame:

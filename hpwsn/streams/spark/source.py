@@ -58,7 +58,12 @@ class HpwsnDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Follow the log; see hpwsn.streams.spark.reading.stream_reader."""
-        return TopicStreamReader(parse_read_options(self.options, stream=True), arrow_schema(schema))
+        options = parse_read_options(self.options, stream=True)
+        if options.past:
+            from hpwsn.streams.spark.reading.past_reader import PastStreamReader
+
+            return PastStreamReader(options, arrow_schema(schema))
+        return TopicStreamReader(options, arrow_schema(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Publish a table to a topic; see hpwsn.streams.spark.publishing.sink."""

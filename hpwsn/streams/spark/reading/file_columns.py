@@ -57,7 +57,7 @@ def _parquet(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     present = [name for name in schema.names if name in source.schema_arrow.names]
     for batch in source.iter_batches(SLICE, columns=present):
         columns = [
-            _cast(batch.column(field.name), field.type)
+            cast_column(batch.column(field.name), field.type)
             if field.name in present
             else pa.nulls(batch.num_rows, field.type)
             for field in schema
@@ -65,7 +65,7 @@ def _parquet(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_column(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column of another type by way of its text; null if it is a structure."""
     if column.type == kind:
         return column

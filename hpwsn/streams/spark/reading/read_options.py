@@ -25,7 +25,8 @@ class ReadOptions:
     """What to read; offsets and times are those of the node's log.
 
     `start` is EARLIEST, LATEST or the first offset, `end` LATEST or the first offset that is not read. The
-    times are milliseconds since 1970; None means that the offsets apply.
+    times are milliseconds since 1970; None means that the offsets apply. `past` is the folder of kept
+    readings with which a stream begins instead of `start`; empty for none.
     """
 
     url: str
@@ -37,6 +38,7 @@ class ReadOptions:
     limit: int = MAX_ROWS
     partitions: int = 1
     key: str = ""
+    past: str = ""
     fail_on_data_loss: bool = True
     infer_schema: bool = False
     token: str = field(default_factory=node_token, repr=False)
@@ -68,6 +70,7 @@ def parse_read_options(given: Mapping[str, str], *, stream: bool) -> ReadOptions
         limit=_number(options, "maxOffsetsPerTrigger", _number(options, "rows", MAX_ROWS)) or MAX_ROWS,
         partitions=_number(options, "minPartitions", _number(options, "partitions", 1)) or 1,
         key=options.get("key", ""),
+        past=options.get("past", ""),
         fail_on_data_loss=_truth(options, "failOnDataLoss", True),
         infer_schema=_truth(options, "inferSchema", False),
     )

@@ -65,6 +65,15 @@ def test_other_files_are_refused(path: str) -> None:
         assert (line, "streams.agent_folder" in text) == (3, True)
 
 
+def test_kept_readings_are_files_too() -> None:
+    past = TOPIC + 'past = "{}"\n'
+    assert read_posted(HEAD + past.format("/data/readings"), Allowed(folder="/data")).inputs
+    for path, folder in (("/data/readings", ""), ("/etc", "/data"), ("readings", "/data")):
+        ((_, text),) = problems(HEAD + past.format(path), Allowed(folder=folder))
+        assert "past" in text
+        assert "streams.agent_folder" in text
+
+
 def test_the_definition_of_another_service_is_never_read_from_a_file() -> None:
     other = '[inputs.one]\nsource = "service"\nservice = "urn:b"\nfile = "/tmp/code.py"\n'
     ((_, text),) = problems(HEAD + other, Allowed(True, "/tmp"))

@@ -139,7 +139,7 @@ def test_a_problem_names_the_line_the_operator_and_the_attribute(text: str, prob
 
 def test_the_known_settings_are_listed_once() -> None:
     (found,) = problems_of(HEAD + "rate = 3")
-    assert found.endswith("known: source, time, lateness, key, partitions, topic, schema")
+    assert found.endswith("known: source, time, lateness, key, partitions, topic, schema, past")
 
 
 def test_every_problem_is_told_at_once() -> None:
