@@ -77,6 +77,7 @@ class Parameters:
     dg_contact: str = _choice(CELL, (CELL, NEIGHBOURS), "DG: cells in which a sensor meets a subscriber")
     dg_repeat: str = _choice(SECOND, (SECOND, ENTRY, ONCE), "DG: a sensor sends its newest events each")
     dg_budget: str = _choice(SENSOR, (SENSOR, MOBILE), "DG: the rate limits each")
+    dg_expiry: str = _choice(OFF, (ON, OFF), "DG: sensors drop events by beta, as with CET")
 
     spray: int = _number(8, 1, 10_000, "Spray-and-Wait: copies of an event")
     hello: int = _number(10, 1, 10**6, "Epidemic, Spray-and-Wait, PRoPHET: time between two exchanges, s")

@@ -12,6 +12,7 @@ from hpwsn.dtn.simulation.community_heads import check_heads
 from hpwsn.dtn.simulation.contact_sessions import follow_contacts, parent, parents
 from hpwsn.dtn.simulation.event_copies import (
     begin_second,
+    copy_queue,
     count_transmission,
     has_room,
     insert,
@@ -64,9 +65,9 @@ def is_for(world: World, state: State, rules: Rules, mobile: int, copy: int) -> 
 
 def send_queue(world: World, state: State, rules: Rules, t: int, mobile: int, sensor: int) -> int:
     """Send what the sensor has for the subscriber, in order; 1 if something could not be sent."""
-    waiting = state.queue[sensor, : state.length[sensor]].copy()
-    left = 0
-    for copy in waiting:
+    count, left = copy_queue(state, sensor), 0
+    for i in range(count):
+        copy = state.waiting[i]
         if not is_for(world, state, rules, mobile, copy):
             continue
         if state.sent_now[sensor] >= rules.rate:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 _OURS = "hpwsn.dtn."
+_OPTIONS = MappingProxyType({"_nrt": False})
+"""Without counts of references to arrays, which would cost many times what the functions do. They must not
+make arrays."""
 
 
 def compiled(function: Callable[..., None]) -> Callable[..., None]:
@@ -40,10 +43,10 @@ def compiled(function: Callable[..., None]) -> Callable[..., None]:
 
 def _just_in_time(numba: ModuleType, function: FunctionType) -> Any:
     try:
-        return numba.njit(cache=True)(function)
+        return numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:
         # numba can write neither beside the file nor to the user's cache.
-        return numba.njit(function)
+        return numba.njit(**_OPTIONS)(function)
 
 
 def called_by(function: FunctionType) -> list[FunctionType]:
@@ -59,7 +62,7 @@ def called_by(function: FunctionType) -> list[FunctionType]:
 
 def digest_of(functions: list[FunctionType]) -> str:
     """A digest of what the functions do, with the numbers and the tuples that they use."""
-    state = hashlib.sha256()
+    state = hashlib.sha256(repr(_OPTIONS).encode())
     for one in functions:
         code: CodeType = one.__code__
         state.update(repr((one.__name__, code.co_code, code.co_consts, code.co_names)).encode())

@@ -31,26 +31,27 @@ def gather(world: World, state: State, rules: Rules, t: int, mobile: int) -> Non
     if rules.neighbours == 1:
         start, sensors = world.near_start, world.near
     count = start[cell + 1] - start[cell]
-    present = sensors[start[cell] : start[cell + 1]].copy()
     for i in range(count):
-        sensor = present[i]
+        sensor = sensors[start[cell] + i]
+        state.waiting[i] = sensor
         if state.in_reach[mobile, sensor] < t - 1:
             state.met_since[mobile, sensor] = t
         state.in_reach[mobile, sensor] = t
     if rules.mobile_budget == 1:
-        order_by_meeting(state, mobile, present)
+        order_by_meeting(state, mobile, count)
     for i in range(count):
-        send_newest(world, state, rules, t, mobile, present[i])
+        send_newest(world, state, rules, t, mobile, state.waiting[i])
 
 
-def order_by_meeting(state: State, mobile: int, present: object) -> None:
-    """Put the sensor that the subscriber met first to the front."""
-    for i in range(1, present.size):  # type: ignore[attr-defined]
-        sensor, place = present[i], i  # type: ignore[index]
-        while place > 0 and state.met_since[mobile, present[place - 1]] > state.met_since[mobile, sensor]:  # type: ignore[index]
-            present[place] = present[place - 1]  # type: ignore[index]
+def order_by_meeting(state: State, mobile: int, count: int) -> None:
+    """Put the sensor that the subscriber met first to the front of `waiting`."""
+    for i in range(1, count):
+        sensor, place = state.waiting[i], i
+        since = state.met_since[mobile, sensor]
+        while place > 0 and state.met_since[mobile, state.waiting[place - 1]] > since:
+            state.waiting[place] = state.waiting[place - 1]
             place -= 1
-        present[place] = sensor  # type: ignore[index]
+        state.waiting[place] = sensor
 
 
 def send_newest(world: World, state: State, rules: Rules, t: int, mobile: int, sensor: int) -> None:

@@ -105,6 +105,13 @@ def remove(state: State, copy: int) -> None:
     state.tally[FREE] += 1
 
 
+def copy_queue(state: State, sensor: int) -> int:
+    """Put the sensor's queue into `waiting`, so that it may change meanwhile; its length."""
+    for i in range(state.length[sensor]):
+        state.waiting[i] = state.queue[sensor, i]
+    return int(state.length[sensor])
+
+
 def drop(state: State, t: float, copy: int) -> None:
     """Remove a copy that a rule ends."""
     note(state, t, LOG_DROPPED, state.copy_event[copy], state.copy_place[copy], -1)

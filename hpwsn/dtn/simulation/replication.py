@@ -11,7 +11,7 @@ too. Subscribers keep everything; a sensor's queue keeps the newest events.
 from __future__ import annotations
 
 from hpwsn.dtn.scenario.scenario import World
-from hpwsn.dtn.simulation.event_copies import begin_second, has_room, insert, note
+from hpwsn.dtn.simulation.event_copies import begin_second, copy_queue, has_room, insert, note
 from hpwsn.dtn.simulation.simulation_state import (
     BORN,
     EXPIRED,
@@ -93,8 +93,8 @@ def is_worth(
 
 def exchange(world: World, state: State, rules: Rules, t: int, giver: int, taker: int) -> None:
     """Send from one sensor to its neighbour what that lacks, as much as the rate allows."""
-    waiting = state.queue[giver, : state.length[giver]].copy()
-    for copy in waiting:
+    for i in range(copy_queue(state, giver)):
+        copy = state.waiting[i]
         event, share = state.copy_event[copy], state.copy_count[copy]
         if state.copies_at[event, taker] > 0 or not has_room(state, rules, taker, event):
             continue
@@ -175,7 +175,9 @@ def forget_expired(state: State, mobile: int) -> None:
 
 def age(state: State, rules: Rules) -> None:
     """Lower all predictabilities by one unit of time."""
-    state.predictability[:] *= rules.ageing
+    for a in range(state.predictability.shape[0]):
+        for b in range(state.predictability.shape[1]):
+            state.predictability[a, b] *= rules.ageing
 
 
 def meet(world: World, state: State, rules: Rules, a: int, b: int) -> None:

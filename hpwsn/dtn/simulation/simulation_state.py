@@ -7,6 +7,7 @@ subscribers. A copy is an event in the queue of a sensor; copies have numbers th
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from hpwsn.dtn.scenario.simulation_parameters import (
     ENTRY,
     MOBILE,
     NEIGHBOURS,
+    OFF,
     ON,
     ONCE,
     PATH,
@@ -118,6 +120,8 @@ class State(NamedTuple):
     last_contact: Ints
     level_order: Ints
     todo: Flags
+    waiting: Ints
+    """What a sensor sends from, while its queue changes; or the sensors in contact."""
     turn: Ints
     head: Ints
     tree_parent: Ints
@@ -138,7 +142,7 @@ def rules_of(parameters: Parameters, protocol: Protocol) -> Rules:
         amplifier=p.amplifier,
         multipath=p.multipath,
         alpha=p.alpha,
-        beta=p.beta,
+        beta=math.inf if protocol == DG and p.dg_expiry == OFF else p.beta,
         theta=p.theta,
         gamma=p.gamma,
         fewest_first=int(protocol == CET),
@@ -214,6 +218,7 @@ def new_state(
         last_contact=ints(mobiles, sensors),
         level_order=ints(mobiles, sensors),
         todo=np.zeros((mobiles, sensors), np.uint8),
+        waiting=ints(max(parameters.queue, sensors)),
         turn=ints(sensors),
         head=ints(groups, value=-1),
         tree_parent=ints(sensors, value=-1),
