@@ -18,7 +18,9 @@ class SensorsSettings:
         "", Text("a TOML file, or empty"), "Physical sensors that the node registers when it starts."
     )
     templates: str = setting(
-        "", Text("a TOML file, or empty"), "Virtual sensors that the node defines when it starts."
+        "",
+        Text("a TOML file, or empty"),
+        "Virtual sensors that the node defines when it starts, and those that are new or changed on SIGHUP.",
     )
     auto_register: bool = setting(
         False, Boolean(), "Register an unknown sensor with its first reading, which then names its `kind`."

@@ -2,7 +2,8 @@
 
 For each virtual sensor there is what is wanted and what runs, and a task that brings the two together while
 they differ. A job outlives the node: after a restart one without a user is stopped. What cannot be started
-or stopped is logged and tried again.
+or stopped is tried again, and logged once for each reason. A job that an operator stops stays stopped until
+its virtual sensor has a first user again.
 """
 
 from __future__ import annotations
@@ -92,12 +93,15 @@ class ServiceJobs:
         return self._wanted.get(name) != self._runs.get(name)
 
     async def _bring_together(self, host: ServiceHost, name: str) -> None:
+        told = ""
         try:
             while self._differs(name):
                 try:
                     await self._step(host, name)
                 except Exception as error:
-                    log.warning("the service of virtual sensor %s: %s; trying again", name, error)
+                    if str(error) != told:
+                        told = str(error)
+                        log.warning("the service of virtual sensor %s: %s; trying again", name, told)
                     await asyncio.sleep(RETRY_AFTER)
         finally:
             del self._tasks[name]
