@@ -49,6 +49,8 @@ from hpwsn.sensors.readings.reading_times import time_text
 
 log = logging.getLogger(__name__)
 
+FEW = 100
+"""Readings that are checked in one go."""
 MOST_CONVERSIONS = 10_000
 """Pairs of units whose conversion is remembered."""
 
@@ -166,7 +168,10 @@ class Intake:
                 checked.append(self._checks.check(each, now, sensor))
                 yield
 
-        await in_slices(check())
+        if len(raw) <= FEW:
+            checked = [self._checks.check(each, now, sensor) for each in raw]
+        else:
+            await in_slices(check())
         while open_ := [at for at, each in enumerate(checked) if isinstance(each, Newcomer | Unconverted)]:
             refused = await self._resolve([checked[at] for at in open_])
             # The sensor of a reading without its kind may be registered by another reading of the request.
@@ -278,12 +283,18 @@ class Intake:
         """The readings as runs, those of a sensor together; no run is longer than a row of the log."""
         by_sensor: dict[str, list[Reading]] = {}
         for reading in readings:
-            by_sensor.setdefault(reading.sensor, []).append(reading)
+            if (several := by_sensor.get(reading.sensor)) is None:
+                by_sensor[reading.sensor] = [reading]
+            else:
+                several.append(reading)
         runs: list[Run] = []
         for name, several in by_sensor.items():
             known = self._checks.known(name)
             # A sensor that was removed while its readings were checked is still published.
             maker = known.runs if known is not None else SensorRuns.of(several[0])
+            if len(several) <= ROW_MEMBERS:
+                runs.append(maker.run(tuple(several)))
+                continue
             starts = range(0, len(several), ROW_MEMBERS)
             runs += [maker.run(tuple(several[at : at + ROW_MEMBERS])) for at in starts]
         return runs

@@ -61,7 +61,7 @@ class KnownTimes:
             return
         if len(times) == 1 or time > times[-1]:
             times.append(time)
-        else:
+        elif time != times[-1]:
             at = bisect_left(times, time, 1)
             if at == len(times) or times[at] != time:
                 times.insert(at, time)

@@ -57,13 +57,17 @@ class ReadingRun(Run):
 class SensorRuns:
     """Makes the runs of one sensor; what all its events have in common is encoded once."""
 
-    __slots__ = ("_before", "_opening", "topic")
+    __slots__ = ("_before", "_latitude", "_longitude", "_opening", "_place", "topic")
 
     def __init__(self, sensor: str, kind: str, topic: Topic) -> None:
         content, start, _ = encode_content(NotificationMessage(TopicExpression.of_message(topic), b""))
         self.topic = topic
         self._before = content[:start]
         self._opening = f"{EVENT_OPEN}{_element('sensor', sensor)}{_element('kind', kind)}<time>"
+        self._longitude: float | None = None
+        self._latitude: float | None = None
+        self._place = ""
+        """The place of the last reading, which nearly always is that of the next one, too."""
 
     @classmethod
     def of(cls, reading: Reading) -> SensorRuns:
@@ -73,18 +77,23 @@ class SensorRuns:
 
     def run(self, readings: tuple[Reading, ...]) -> ReadingRun:
         """One run of readings of this sensor, at least one."""
-        payloads = END.join([*[self._payload(reading) for reading in readings], b""])
+        if len(readings) == 1:
+            payloads = self._payload(readings[0]) + END
+        else:
+            payloads = END.join([*[self._payload(reading) for reading in readings], b""])
         return ReadingRun(self.topic, self._before, payloads, readings)
 
     def _payload(self, reading: Reading) -> bytes:
         _, _, time, values, longitude, latitude = reading
-        place = (
-            ""
-            if longitude is None
-            else f"<longitude>{longitude!r}</longitude><latitude>{latitude!r}</latitude>"
-        )
+        if longitude is not self._longitude or latitude is not self._latitude:
+            self._longitude, self._latitude = longitude, latitude
+            self._place = (
+                ""
+                if longitude is None
+                else f"<longitude>{longitude!r}</longitude><latitude>{latitude!r}</latitude>"
+            )
         measured = "".join([f"<{name}>{value!r}</{name}>" for name, value in values.items()])
-        return f"{self._opening}{time_text(time)}</time>{place}{measured}{EVENT_CLOSE}".encode()
+        return f"{self._opening}{time_text(time)}</time>{self._place}{measured}{EVENT_CLOSE}".encode()
 
 
 def run_of(reading: Reading, topic: Topic) -> ReadingRun:

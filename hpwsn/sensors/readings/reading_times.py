@@ -23,6 +23,17 @@ _parts = re.compile(
 
 def parse_time(text: str) -> int | None:
     """The milliseconds of an RFC 3339 time; None for any other text."""
+    # Most times are `2026-11-19T08:00:00.123Z`; the second before the fraction is remembered.
+    if len(text) == 24 and text[19] == "." and text[23] == "Z" and text.isascii():
+        fraction = text[20:23]
+        if fraction.isdigit():
+            start = _start_of(text[:19])
+            return None if start is None else start + int(fraction)
+    return parse_any_time(text)
+
+
+def parse_any_time(text: str) -> int | None:
+    """The same answer as `parse_time`, without its fast way."""
     found = _parts(text)
     if found is None:
         return None
@@ -36,6 +47,12 @@ def parse_time(text: str) -> int | None:
 def time_text(time: int) -> str:
     """The RFC 3339 text, in UTC and with milliseconds, of a time from the year 1 to 9999."""
     return f"{_second_text(time // 1000)}.{time % 1000:03d}Z"
+
+
+@lru_cache(_REMEMBERED)
+def _start_of(second: str) -> int | None:
+    """The milliseconds at which a second in UTC begins, given as a text without a zone."""
+    return parse_any_time(f"{second}Z")
 
 
 @lru_cache(_REMEMBERED)

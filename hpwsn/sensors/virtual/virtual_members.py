@@ -6,9 +6,9 @@ are converted to the unit of the virtual sensor by a factor and an offset.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from math import isfinite
 from typing import NamedTuple
 
 from hpwsn.sensors.physical.physical_sensor import PhysicalSensor
@@ -26,6 +26,9 @@ class Feed(NamedTuple):
     offset: float
 
 
+_NONE: Mapping[str, Feed] = {}
+
+
 class Members:
     """The feeds of each physical sensor, by the name of the virtual one."""
 
@@ -36,11 +39,10 @@ class Members:
     def take(self, upto: int, readings: Sequence[tuple[int, Reading]]) -> None:
         """Hand committed readings to the windows that want them; `upto` is not used."""
         if self._feeds:
+            feeds_of = self._feeds.get
             for _, reading in readings:
-                feeds = self._feeds.get(reading.sensor)
-                if feeds is not None:
-                    for feed in feeds.values():
-                        _hand_over(feed, reading)
+                for feed in feeds_of(reading.sensor, _NONE).values():
+                    _hand_over(feed, reading)
 
     def take_past(self, name: str, reading: Reading) -> None:
         """Hand a reading of the past to the windows of one virtual sensor."""
@@ -99,5 +101,5 @@ def _hand_over(feed: Feed, reading: Reading) -> None:
     value = reading.values.get(quantity)
     if value is not None:
         value = value * factor + offset
-        if math.isfinite(value):
+        if isfinite(value):
             windows.add(reading.sensor, reading.time, value)

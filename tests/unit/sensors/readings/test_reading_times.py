@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.sensors.readings.reading_times import parse_time, time_text
+from hpwsn.sensors.readings.reading_times import parse_any_time, parse_time, time_text
 
 MOMENTS = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29))
 
@@ -71,3 +71,19 @@ def test_a_written_time_is_read_back(time: int) -> None:
 @given(st.text())
 def test_garbage_never_raises(text: str) -> None:
     assert parse_time(text) is None or text[:4].isdigit()
+
+
+@given(
+    st.from_regex(
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3}[Zz]", fullmatch=True
+    )
+    | MOMENTS.map(lambda moment: f"{moment.isoformat(timespec='milliseconds')}Z")
+    | st.tuples(MOMENTS, st.integers(0, 23), st.characters()).map(
+        lambda each: "".join(
+            each[2] if at == each[1] else char
+            for at, char in enumerate(f"{each[0].isoformat(timespec='milliseconds')}Z")
+        )
+    )
+)
+def test_the_fast_way_reads_a_time_as_the_other_one_does(text: str) -> None:
+    assert parse_time(text) == parse_any_time(text)
