@@ -50,6 +50,8 @@ class Measured(NamedTuple):
     ramp: Sequence[Load]
     every: Sequence[Load]
     kept: Kept
+    start: tuple[float, float]
+    """Seconds until all virtual sensors ran, and the longest stall meanwhile."""
 
     @property
     def is_whole(self) -> bool:
@@ -75,7 +77,7 @@ def measure(door: str, asked: argparse.Namespace) -> Measured:
                 ramp.append(load)
         kept = node.kept()
         progress(f"{door}: {kept.readings:,} readings and {kept.results:,} results in the history")
-        return Measured(steady, ramp, every, kept)
+        return Measured(steady, ramp, every, kept, node.start)
 
 
 @contextmanager
@@ -124,6 +126,11 @@ def table_of(found: dict[str, Measured]) -> Table:
     first = [*steady, *loads][0]
     notes = (*pinning_notes(), *notes_of(loads))
     for door, each in found.items():
+        seconds, stall = each.start
+        notes += (
+            f"{door}: all virtual sensors ran {seconds:.1f} s after the subscriber came, longest stall"
+            f" {1000 * stall:.0f} ms",
+        )
         if sustained := [load for load in each.ramp if not load.problem]:
             rate = sustained[-1].schedule.rate
             notes += (f"{door}: sustained up to {rate:,.0f} readings/s",)

@@ -151,8 +151,8 @@ class Trial:
         self.pid = process.pid
         self._like = like
         self._reader: Reader | None = None
-        self.counted = 0
-        self.results = 0
+        self.start = 0.0, 0.0
+        """Seconds from the first subscriber until all virtual sensors had members, and the longest stall."""
 
     def prepare(self) -> None:
         """Register all sensors, and define the virtual ones."""
@@ -165,13 +165,24 @@ class Trial:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """All virtual sensors have a subscriber while the block runs, and run when it begins."""
+        began = time.time()
         with Reader(self.port) as self._reader:
-            end = time.monotonic() + PATIENCE
-            while self.status()["sensors"]["running"] < self._like.virtual:
-                if time.monotonic() > end:
-                    raise RuntimeError(f"not all virtual sensors ran within {PATIENCE:g} s")
-                time.sleep(0.1)
+            while self._members() < self._like.sensors:
+                if time.time() > began + PATIENCE:
+                    raise RuntimeError(f"not all virtual sensors had members within {PATIENCE:g} s")
+                time.sleep(0.05)
+            self.start = time.time() - began, longest_stall(self.data, began)
             yield
+
+    def _members(self) -> int:
+        """The members of all virtual sensors together."""
+        found = 0
+        after: str | None = ""
+        while after is not None:
+            page = self._get(f"/virtual?limit=1000&after={after}" if after else "/virtual?limit=1000")
+            found += sum(each["members"] or 0 for each in page["items"])
+            after = page["next"]
+        return found
 
     def load(self, name: str, rate: float, seconds: float, module: str, **given: Any) -> Load:
         """Send readings at a rate, by a module of this folder."""
@@ -196,8 +207,6 @@ class Trial:
         counted = after["sensors"]["readings"] - before["sensors"]["readings"]
         results = after["sensors"]["results"] - before["sensors"]["results"]
         offsets = after["journal"]["last_offset"] - before["journal"]["last_offset"]
-        self.counted += counted
-        self.results += results
         rejected = [sum(each["sensors"]["rejected"].values()) for each in (before, after)]
         return Load(
             name,
@@ -248,14 +257,15 @@ class Trial:
         stop(self._process)
         if self._process.returncode:
             raise RuntimeError(f"the node ended with status {self._process.returncode}")
-        table = _rows(self.data / "readings", ["sensor", "time"])
-        results = _rows(self.data / "virtual", ["sensor", "time"])
-        keys = table.group_by(["sensor", "time"]).aggregate([]).num_rows
-        return Kept(table.num_rows, keys, results.num_rows)
+        readings, keys = _count(self.data / "readings")
+        return Kept(readings, keys, _count(self.data / "virtual")[0])
 
     def status(self) -> dict[str, Any]:
         """The node's /status."""
-        with urlopen(f"{self._base}/status", timeout=PATIENCE) as answer:
+        return self._get("/status")
+
+    def _get(self, path: str) -> dict[str, Any]:
+        with urlopen(f"{self._base}{path}", timeout=PATIENCE) as answer:
             found: dict[str, Any] = json.load(answer)
         return found
 
@@ -355,7 +365,9 @@ def _sending(module: str, given: dict[str, Any]) -> Iterator[subprocess.Popen[st
         process.wait()
 
 
-def _rows(folder: Path, columns: list[str]) -> Any:
+def _count(folder: Path) -> tuple[int, int]:
+    """The rows of the files below a folder, and how many different sensors and times they have."""
     if not folder.is_dir():
-        raise RuntimeError(f"the node has kept nothing in {folder.name}")
-    return ds.dataset(folder, format="parquet").to_table(columns=columns)
+        return 0, 0
+    table = ds.dataset(folder, format="parquet").to_table(columns=["sensor", "time"])
+    return table.num_rows, table.group_by(["sensor", "time"]).aggregate([]).num_rows
