@@ -118,6 +118,31 @@ def test_parameters_that_are_not_known_are_refused(shared: SensorNode) -> None:
         assert shared.ask(method, path, LEAST if method == "PUT" else None).status == 400
 
 
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_a_page_of_another_server_changes_nothing(method: str, shared: SensorNode) -> None:
+    define(shared, "guarded")
+    headers = {"Origin": "https://evil.example"}
+    body = FULL if method == "PUT" else None
+    assert shared.ask(method, "/virtual/guarded", body, headers=headers).status == 403
+    assert shared.get("/virtual/guarded")["every"] == 0.2
+
+
+def test_a_request_that_is_too_large_is_refused(shared: SensorNode) -> None:
+    body = json.dumps(LEAST).encode()
+    assert shared.ask("PUT", "/virtual/large", body.ljust(1 << 20)).status == 201
+    assert shared.ask("PUT", "/virtual/large", body.ljust((1 << 20) + 1)).status == 413
+
+
+@pytest.mark.parametrize(
+    ("every", "seconds"), [("10s", 10), ("500 ms", 0.5), ("1 min", 60), ("PT1H", 3600), (2.5, 2.5)]
+)
+def test_a_duration_is_a_number_of_seconds_or_a_text(
+    every: object, seconds: float, shared: SensorNode
+) -> None:
+    assert define(shared, "timed", every=every, lateness=every)["every"] == seconds
+    assert shared.get("/virtual/timed")["lateness"] == seconds
+
+
 async def test_a_new_definition_takes_effect_while_it_is_used(shared: SensorNode) -> None:
     define(shared, "changing", combine="min", bands=[{"name": "warm", "low": 24}])
     async with by_soap(shared, "virtual:changing") as got:
