@@ -145,9 +145,7 @@ def _cell(value: object) -> object:
 
 
 def _plot(arguments: argparse.Namespace) -> int:
-    names = arguments.sensor or arguments.virtual or ([arguments.kind] if arguments.kind else [])
-    if not names:
-        raise BadArguments("say what to draw: give --sensor, --virtual or --kind")
+    names = [*(arguments.sensor or ()), *(arguments.virtual or ()), arguments.kind or "readings"]
     out: Path = arguments.out or Path(f"{names[0]}.png")
     if out.suffix not in PICTURES:
         raise BadArguments(f"--out {out}: name a .png or .svg file")

@@ -463,6 +463,13 @@ class TestKeptReadings:
         assert main(["sensors", "plot", *options]) == 0
         assert node.urls == ["http://127.0.0.1:8080/readings?sensor=a&sensor=b+b&format=svg"]
 
+    @pytest.mark.parametrize("arguments", [["plot"], ["history", "--out", "readings.png"]])
+    def test_all_readings_can_be_in_one_plot(self, arguments: list[str], node: Node, tmp_path: Path) -> None:
+        node.answers["GET /readings"] = b"\x89PNG"
+        assert main(["sensors", *arguments]) == 0
+        assert node.urls == ["http://127.0.0.1:8080/readings?format=png"]
+        assert (tmp_path / "readings.png").read_bytes() == b"\x89PNG"
+
     def test_a_file_that_cannot_be_written_is_one_line(
         self, node: Node, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -473,9 +480,7 @@ class TestKeptReadings:
         ("arguments", "why"),
         [
             (["history", "--out", "a.txt"], "name a .csv, .json, .png or .svg file"),
-            (["history", "--out", "a.png"], "say what to draw: give --sensor, --virtual or --kind"),
             (["history", "--from", "2026-01-31"], "'2026-01-31' is not a time; write 2026-01-31T12:00:00Z"),
-            (["plot"], "say what to draw: give --sensor, --virtual or --kind"),
             (["plot", "--sensor", "a", "--out", "a.pdf"], "name a .png or .svg file"),
         ],
     )
