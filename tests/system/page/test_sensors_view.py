@@ -233,6 +233,14 @@ async def test_a_smaller_area_of_the_map_narrows_the_list(open_page: OpenedPages
     assert sorted(shown) == sorted(item["id"] for item in inside["items"])
     await page.reload()
     await expect(rows(page)).to_have_count(len(shown))
+    before = page.url
+    x, y = await centre(mark(page, "s5"))
+    await page.get_by_test_id("zoom-in").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page).not_to_have_url(before)
+    moved = await centre(mark(page, "s5"))
+    assert moved[0] < x
+    assert moved[1] == pytest.approx(y, abs=1)
     await page.get_by_test_id("zoom-all").click()
     await expect(rows(page)).to_have_count(11)
     assert "area=" not in page.url
@@ -254,7 +262,10 @@ async def test_the_wheel_zooms_and_the_mouse_moves_the_map(open_page: OpenedPage
     await page.mouse.up()
     await expect(page).not_to_have_url(before)
     assert await centre(mark(page, "west")) == pytest.approx((x + 60, y - 40), abs=3)
+    # Who drags opens nothing.
     await expect(panel(page)).to_have_count(0)
+    await mark(page, "west").click()
+    await expect(panel(page)).to_contain_text("west")
 
 
 async def test_many_sensors_are_drawn_together_and_stay_below_the_budget(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from page_pictures.browser import DESKTOP, PHONE, Scheme, Size
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.cluster import AdminProcess, Member
 from tests.patience import eventually
@@ -277,6 +277,33 @@ async def test_one_that_another_removes_stays_in_the_panel_as_gone(
     assert field.ask("DELETE", "/virtual/warmth").status == 204
     await expect(panel(page)).to_contain_text("Not defined any more")
     await expect(page.get_by_test_id("remove-virtual")).to_be_disabled()
+
+
+async def test_the_job_of_a_service_is_started_by_a_click_alone(
+    open_page: OpenedPages, field: SensorNode
+) -> None:
+    async def prepare(page: Page) -> None:
+        async def with_service(route: Route) -> None:
+            found = field.get("/virtual")
+            items = [item | {"service": 'uri = "urn:x"'} for item in found["items"]]
+            await route.fulfill(json=found | {"items": items})
+
+        await page.route("**/virtual?limit=*", with_service)
+
+    page = await open_page(field, "sensors?tab=virtual&id=warmth", prepare=prepare)
+    start = page.get_by_test_id("start-plot")
+    await expect(start).to_be_visible()
+    await expect(panel(page)).to_contain_text("by a stream service of its own")
+    assert field.figures["running"] == 0
+    await start.click()
+    await expect(plot(page)).to_be_visible()
+
+    async def runs() -> bool:
+        return bool(field.figures["running"])
+
+    await eventually(runs)
+    await panel(page).get_by_role("tab", name="Definition").click()
+    await expect(panel(page)).to_contain_text('uri = "urn:x"')
 
 
 async def test_texts_of_a_definition_are_text(open_page: OpenedPages, field: SensorNode) -> None:

@@ -14,6 +14,9 @@ const WHEEL = 1.25;
 const SETTLED = 250;
 /** Pixels that the mouse moves before it drags. */
 const DRAGGED = 4;
+/** Where the arrow keys move the map, and by which part of it. */
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const STEP = 0.25;
 const EARTH = { west: -180, south: -90, east: 180, north: 90 };
 
 /** The shape of a state around 0, 0. */
@@ -80,22 +83,22 @@ function useSize(ref) {
 }
 
 /** Zooming with the wheel and dragging with the mouse; `frame` is what is shown meanwhile, null otherwise. */
-function useMoves({ area, show }) {
+function useMoves({ moves, show }) {
   const [frame, setFrame] = useState(null);
   const svg = useRef(null);
   const drag = useRef(null);
   const dragged = useRef(false);
   const timer = useRef(0);
   const now = useRef(null);
-  useEffect(() => setFrame(null), [area]);
+  const choose = useRef(null);
+  choose.current = (next) => {
+    show(next);
+    setFrame(null);
+  };
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  function move(next, pause = SETTLED) {
-    setFrame(next ?? EARTH);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => show(next), pause);
-  }
   useEffect(() => {
+    if (!moves) return undefined;
     const wheel = (event) => {
       if (event.ctrlKey || event.metaKey || !event.deltaY) return;
       event.preventDefault();
@@ -104,16 +107,25 @@ function useMoves({ area, show }) {
       const at = {
         longitude: view.longitudeAt(event.clientX - box.left), latitude: view.latitudeAt(event.clientY - box.top),
       };
-      move(zoomed(view.frame, event.deltaY < 0 ? 1 / WHEEL : WHEEL, at));
+      const next = zoomed(view.frame, event.deltaY < 0 ? 1 / WHEEL : WHEEL, at);
+      setFrame(next ?? EARTH);
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => choose.current(next), SETTLED);
     };
     svg.current.addEventListener("wheel", wheel, { passive: false });
     return () => svg.current?.removeEventListener("wheel", wheel);
-  }, []);
+  }, [moves]);
+  function end() {
+    const to = drag.current?.to;
+    drag.current = null;
+    if (to) choose.current(to);
+  }
   const pointer = {
     onPointerDown(event) {
       dragged.current = false;
       if (event.button || event.pointerType === "touch") return;
-      drag.current = { x: event.clientX, y: event.clientY, view: now.current.view };
+      clearTimeout(timer.current);
+      drag.current = { x: event.clientX, y: event.clientY, view: now.current.view, to: null };
     },
     onPointerMove(event) {
       const from = drag.current;
@@ -122,10 +134,11 @@ function useMoves({ area, show }) {
       if (!dragged.current && Math.hypot(right, down) < DRAGGED) return;
       if (!dragged.current) svg.current.setPointerCapture(event.pointerId);
       dragged.current = true;
-      move(shifted(from.view, right, down));
+      from.to = shifted(from.view, right, down);
+      setFrame(from.to);
     },
-    onPointerUp() { drag.current = null; },
-    onPointerCancel() { drag.current = null; },
+    onPointerUp: end,
+    onPointerCancel: end,
   };
   return { frame, svg, now, pointer, wasDragged: () => dragged.current };
 }
@@ -156,12 +169,18 @@ export function PlaceMap({ items, everywhere, area, onArea, openKey, open, label
   const whole = useMemo(() => wholeOf(everywhere), [everywhere]);
   const chosen = parseFrame(area);
   const show = (frame) => onArea?.(frame ? frameText(frame) : undefined);
-  const { frame, svg, now, pointer, wasDragged } = useMoves({ area, show });
+  const { frame, svg, now, pointer, wasDragged } = useMoves({ moves: Boolean(onArea), show });
   const view = width && height ? viewOf(frame ?? chosen ?? whole ?? EARTH, width, height) : null;
   now.current = { view };
   const marks = view ? marksOf(placed, view) : { singles: [], groups: [] };
   // The open one is drawn alone, and over all others, also where it is in a group.
   const selected = view && marksOf(placed.filter((item) => item.key === openKey), view).singles[0];
+  function keys(event) {
+    const step = STEPS[event.key];
+    if (!step || !view || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    show(shifted(view, -step[0] * width * STEP, -step[1] * height * STEP));
+  }
   const click = (item) => { if (!wasDragged()) open(item); };
   const enter = (members) => { if (!wasDragged()) show(frameOf(members.map((item) => item.place))); };
   const inside = chosen && !frame && view ? areaOf(chosen, view) : null;
@@ -174,7 +193,7 @@ export function PlaceMap({ items, everywhere, area, onArea, openKey, open, label
         ${marks.singles.filter(({ item }) => item.key !== openKey).map((mark) => html`<${Mark} key=${mark.item.key} mark=${mark} open=${click} />`)}
         ${selected && html`<${Mark} key=${selected.item.key} mark=${selected} selected open=${click} />`}`}
     </svg>
-    ${onArea && html`<div class="map-tools" role="group" aria-label="Map">
+    ${onArea && html`<div class="map-tools" role="group" aria-label="Map; the arrow keys move it" onKeyDown=${keys}>
       <${Button} icon="plus" label="Show a smaller area" testid="zoom-in" disabled=${!view} onClick=${() => show(zoomed(view.frame, 1 / ZOOM))} />
       <${Button} icon="minus" label="Show a larger area" testid="zoom-out" disabled=${!view} onClick=${() => show(zoomed(view.frame, ZOOM))} />
       <${Button} disabled=${!chosen} testid="zoom-all" onClick=${() => show(null)}>All<//>
