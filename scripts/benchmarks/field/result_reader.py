@@ -55,7 +55,10 @@ class Results(asyncio.Protocol):
             self.begun.set_exception(ConnectionError(f"the node closed the stream ({error})"))
 
     def judge(self, schedule: Schedule, sent: int) -> dict[str, Any]:
-        """How many results are right, and how late they came after the due closing of their windows."""
+        """How many results are right, and how late they came after the due closing of their windows.
+
+        The results are forgotten then.
+        """
         expected = schedule.expected(sent)
         right, wrong, repeated, foreign = 0, list[str](), 0, 0
         seen: set[tuple[str, int]] = set()
@@ -82,6 +85,7 @@ class Results(asyncio.Protocol):
                 else:
                     wrong.append(f"{event} instead of {wanted}")
         self._came.clear()
+        self.count = 0
         return {
             "expected": len(expected),
             "delivered": len(samples),

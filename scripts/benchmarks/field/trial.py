@@ -102,7 +102,8 @@ class Load:
         if self.sent < wanted:
             return f"{self.sent / wanted:.0%} of the readings sent in time"
         if not self.is_whole:
-            return f"{self.lost} readings lost, {self.rejected} rejected"
+            twice = self.judged["repeated"] + self.judged["foreign"]
+            return f"{self.lost} readings lost, {self.rejected} rejected, {twice} results twice"
         if self.answers.grew:
             late = self.answers
             return (

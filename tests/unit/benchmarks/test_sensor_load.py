@@ -102,7 +102,10 @@ async def judged(change=lambda key, event: [event]) -> dict:
         events += change((name, end), event)
     lines = b"".join(b"data: %s\n\n" % json.dumps({"data": event}).encode() for event in events)
     results.data_received(ANSWER + chunk(b": after 0\n\n" + lines))
-    return results.judge(SCHEDULE, SCHEDULE.posts)
+    assert results.count == len(events)
+    found = results.judge(SCHEDULE, SCHEDULE.posts)
+    assert results.count == 0
+    return found
 
 
 async def test_right_results_are_counted_with_their_readings_and_lag():
