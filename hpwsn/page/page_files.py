@@ -3,6 +3,9 @@
 A file is read and compressed in a thread, once, and again after it has changed, so that a checkout can be
 edited under a running node. Only plain names of known types are looked up: no request can lead to a file
 outside the folder.
+
+Own scripts are sent without their comments, a fifth of their compressed size. Lines keep their numbers, and
+released files of others are sent as they are.
 """
 
 from __future__ import annotations
@@ -32,9 +35,13 @@ TYPES = {
 COMPRESSED = frozenset({"png", "woff2"})
 """Types that are compressed as they are."""
 LONGEST_NAME = 200
+OWN_SCRIPTS = "app/"
+"""The folder whose scripts are sent without comments."""
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.([a-z0-9]+)")
 """Folders and a file, separated by single slashes; no name begins with a dot or holds two in a row."""
+_COMMENT = re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE)
+"""A comment that has its lines to itself; all others are sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class PageFiles:
         version = (found.st_mtime_ns, found.st_size)
         known = self._known.get(name)
         if known is None or known[0] != version:
-            known = self._known[name] = (version, await in_thread(load, path, matched[1]))
+            known = self._known[name] = (version, await in_thread(load, path, name))
         return known[1]
 
     def _root(self) -> Path:
@@ -78,13 +85,21 @@ class PageFiles:
         return self._folder
 
 
-def load(path: Path, ending: str) -> PageFile:
-    """Read and compress a file of a known type."""
+def without_comments(script: bytes) -> bytes:
+    """A script of the page with empty lines in the place of its comments."""
+    return _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), script)
+
+
+def load(path: Path, name: str) -> PageFile:
+    """Read and compress a file of a known type, which is served by this name."""
     # Few nodes are ever asked for the page.
     import gzip
     import hashlib
 
+    ending = name.rpartition(".")[2]
     content = path.read_bytes()
+    if name.startswith(OWN_SCRIPTS) and ending == "js":
+        content = without_comments(content)
     # Without a time the compressed bytes depend on the content only.
     compressed = None if ending in COMPRESSED else gzip.compress(content, mtime=0)
     if compressed is not None and len(compressed) >= len(content):

@@ -194,8 +194,9 @@ async def test_the_checks_agree_with_the_node(open_page: OpenedPages, node: Node
     wrong = await page.evaluate(
         """async ([json, xml]) => {
           const { checkPayload } = await import("./app/watch/payload_check.js");
+          const { checkXml } = await import("./app/watch/xml_text.js");
           const check = (kind) => (text) => {
-            const found = checkPayload(text, kind);
+            const found = checkPayload(text, kind, checkXml);
             return !found.empty && !found.error;
           };
           return [json.map(check("json")), xml.map(check("xml"))];

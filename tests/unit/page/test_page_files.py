@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     static = tmp_path / "static"
     (static / "app" / "views").mkdir(parents=True)
     (static / "app" / "main.js").write_bytes(SCRIPT)
-    (static / "app" / "views" / "topics.js").write_bytes(b"//")
+    (static / "app" / "views" / "topics.js").write_bytes(b"1;")
     (static / "app" / "font.woff2").write_bytes(bytes(1000))
     (static / "app" / ".hidden.js").write_bytes(b"secret")
     (static / "app" / "main.py").write_bytes(b"secret")
@@ -39,6 +39,40 @@ async def test_a_script_has_its_type_and_a_compressed_form(folder: Path) -> None
     assert (file.content, file.type) == (SCRIPT, "text/javascript; charset=utf-8")
     assert file.compressed is not None
     assert gzip.decompress(file.compressed) == SCRIPT
+
+
+COMMENTED = b"""// What the module owns.
+import { html } from "./html.js"; // stays
+/** One line. */
+const url = "http://example.org"; /* stays */
+
+/**
+ * Several * lines.
+ **/
+  // Indented.
+export const glob = "/**/*.js";
+"""
+WITHOUT = b"""
+import { html } from "./html.js"; // stays
+
+const url = "http://example.org"; /* stays */
+
+
+
+
+
+export const glob = "/**/*.js";
+"""
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+async def test_own_scripts_are_sent_without_comments_and_keep_their_lines(folder: Path, end: bytes) -> None:
+    (folder / "vendor").mkdir()
+    for name in ("app/main.js", "vendor/main.js", "app/main.css"):
+        (folder / name).write_bytes(COMMENTED + end)
+    assert (await found(folder, "app/main.js")).content == WITHOUT + end
+    for name in ("vendor/main.js", "app/main.css"):
+        assert (await found(folder, name)).content == COMMENTED + end
 
 
 async def test_fonts_and_what_gzip_makes_larger_have_no_compressed_form(folder: Path) -> None:
@@ -83,9 +117,9 @@ async def test_a_folder_that_is_named_like_a_file_is_none(folder: Path) -> None:
 async def test_a_file_is_read_and_compressed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[Path] = []
 
-    def load(path: Path, ending: str) -> PageFile:
+    def load(path: Path, name: str) -> PageFile:
         loaded.append(path)
-        return PageFile(b"", None, ending, "")
+        return PageFile(b"", None, name, "")
 
     monkeypatch.setattr(page_files, "load", load)
     files = PageFiles(folder)

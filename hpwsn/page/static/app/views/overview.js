@@ -27,5 +27,6 @@ export default function Overview() {
   }
   if (!cluster) return html`<${Loading} />`;
   if (tab === "events") return html`<${AllEvents} />`;
+  if (first === undefined) return html`<${Loading} />`;
   return first ? html`<${NewNode} leave=${leave} />` : html`<${Usual} />`;
 }

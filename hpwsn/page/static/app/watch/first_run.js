@@ -12,7 +12,7 @@ import { PayloadEditor, usePayloadCheck } from "./payload_editor.js";
 import {
   PublishButton, PublishResult, argument, brokerUrl, listenCommand, publishCommand, usePublication,
 } from "./publication.js";
-import { FollowState, Trouble } from "./watch_tab.js";
+import { FollowState, Trouble } from "./follow_state.js";
 
 const TOPIC = "hello:world";
 const PAYLOAD = '{"text": "first message"}';

@@ -12,7 +12,7 @@ import { FilterField, useFilter } from "./filter_field.js";
 import { useHistory } from "./history.js";
 import { downloadEvents } from "./history_download.js";
 import { MessageList } from "./message_list.js";
-import { Refused } from "./watch_tab.js";
+import { Refused } from "./follow_state.js";
 
 const OFFSET = /^[0-9]{1,15}$/;
 

@@ -3,8 +3,10 @@
 import { classes, html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { count, counted } from "../format.js";
 import { Icon } from "../icons.js";
-import { EventDetail } from "./event_detail.js";
+import { lazy } from "../lazy.js";
 import { EventLine } from "./event_line.js";
+
+const EventDetail = lazy(async () => (await import("./event_detail.js")).EventDetail);
 
 const PHONE = matchMedia("(max-width: 720px)");
 const ROW = 29;

@@ -1,6 +1,5 @@
 // What a payload is, and whether it can be published: JSON or XML, by its first character. Pure.
 import { checkJson, tokens } from "./json_text.js";
-import { checkXml } from "./xml_text.js";
 
 export const TYPES = { json: "application/json", xml: "application/xml" };
 
@@ -20,11 +19,12 @@ function placeOf(text, index) {
 
 /**
  * The check of a payload: {empty, events, error}. `events` is how many are published; null if the payload is too long
- * to be checked here. `error` is {message, index, line, column} or null.
+ * to be checked here, or is XML and `checkXml`, which few need, is not loaded yet. `error` is {message, index, line,
+ * column} or null.
  */
-export function checkPayload(text, kind) {
+export function checkPayload(text, kind, checkXml) {
   if (!text.trim()) return { empty: true, events: 0, error: null };
-  if (text.length > LONGEST_CHECK) return { empty: false, events: null, error: null };
+  if (text.length > LONGEST_CHECK || (kind === "xml" && !checkXml)) return { empty: false, events: null, error: null };
   const found = kind === "xml" ? checkXml(text) ?? { events: 1 } : checkJson(text);
   if (!found.message) return { empty: false, events: found.events, error: null };
   return { empty: false, events: 0, error: { ...found, ...placeOf(text, found.index) } };

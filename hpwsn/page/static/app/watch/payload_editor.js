@@ -1,17 +1,28 @@
 // The editor of a payload: JSON or XML by its first character, checked while it is typed. Ctrl+Enter sends.
-import { classes, html, useId, useMemo, useRef } from "../html.js";
+import { classes, html, useEffect, useId, useMemo, useRef, useState } from "../html.js";
 import { counted, visible } from "../format.js";
 import { Icon } from "../icons.js";
 import { MarkedText } from "./marked_text.js";
 import { checkPayload, coloured, kindOf, marked } from "./payload_check.js";
 
+/** The check of XML once it is loaded, which begins with the first XML. */
+function useXmlCheck(kind) {
+  const [check, setCheck] = useState(null);
+  useEffect(() => {
+    if (kind !== "xml" || check) return;
+    import("./xml_text.js").then(({ checkXml }) => setCheck(() => checkXml), () => {});
+  }, [kind]);
+  return check;
+}
+
 /** The kind and the check of a payload; `chosen` is the kind that the user chose, if any. */
 export function usePayloadCheck(text, chosen) {
+  const kind = chosen ?? kindOf(text);
+  const checkXml = useXmlCheck(kind);
   return useMemo(() => {
-    const kind = chosen ?? kindOf(text);
-    const check = checkPayload(text, kind);
+    const check = checkPayload(text, kind, checkXml);
     return { kind, ...check, wrong: check.error !== null, ready: !check.empty && !check.error };
-  }, [text, chosen]);
+  }, [text, kind, checkXml]);
 }
 
 function Verdict({ check: { error, empty, events } }) {
