@@ -434,6 +434,12 @@ async def test_sensors_of_all_nodes_are_listed_and_shown_through_the_relay(
         await expect(page.get_by_test_id("rejected")).to_contain_text("ghost")
         await page.goto(f"{place.base}/ui/sensors?scope=node:one")
         await expect(rows(page)).to_have_count(2)
+    page = await open_page(admin, "sensors?id=of-two")
+    await page.get_by_test_id("remove-sensor").click()
+    await page.get_by_role("dialog").get_by_test_id("ok").click()
+    await expect(rows(page)).to_have_count(3)
+    left = (await ask("GET", f"{members['two'].base}/sensors"))[1]
+    assert [item["id"] for item in left["items"]] == ["both"]
 
 
 @LOOKS
