@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from hpwsn.commands.bench import add_bench_parser
 from hpwsn.commands.cluster import add_admin_parser, add_cluster_parser
+from hpwsn.commands.dtn.dtn_parser import add_dtn_parser
 from hpwsn.commands.operations.dead_letters import add_deadletters_parser
 from hpwsn.commands.operations.profile import add_profile_parser
 from hpwsn.commands.operations.resources import PULL_POINTS, REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
@@ -125,6 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_cluster_parser(commands)
     add_streams_parser(commands)
     add_sensors_parser(commands)
+    add_dtn_parser(commands)
     add_bench_parser(commands)
     _add_check_config_parser(commands)
     add_completion_parser(commands, parser)

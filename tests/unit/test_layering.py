@@ -78,6 +78,7 @@ SMALL = {
     "hpwsn.http_json.shared_openapi": "loads the data files in openapi_parts",
     "hpwsn.tracing.span_hooks": "what the broker and routing know of tracing, without OpenTelemetry",
     "hpwsn.commands.sensors.sensors_parser": "the command, apart from its actions",
+    "hpwsn.commands.dtn.dtn_parser": "the command, apart from its actions",
     "hpwsn_client.commands.main": "the program, apart from its commands",
     "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
     "hpwsn_client.wsn.faults": "the public name of the faults",

@@ -1,0 +1,1 @@
+"""The command `hpwsn dtn`: simulated delay-tolerant networks."""
