@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -50,7 +50,7 @@ from hpwsn.sensors.readings.reading_times import time_text
 log = logging.getLogger(__name__)
 
 FEW = 100
-"""Readings that are checked in one go."""
+"""Readings of which all work is done in one turn of the event loop."""
 MOST_CONVERSIONS = 10_000
 """Pairs of units whose conversion is remembered."""
 
@@ -168,10 +168,7 @@ class Intake:
                 checked.append(self._checks.check(each, now, sensor))
                 yield
 
-        if len(raw) <= FEW:
-            checked = [self._checks.check(each, now, sensor) for each in raw]
-        else:
-            await in_slices(check())
+        await _in_turns(check(), len(raw))
         while open_ := [at for at, each in enumerate(checked) if isinstance(each, Newcomer | Unconverted)]:
             refused = await self._resolve([checked[at] for at in open_])
             # The sensor of a reading without its kind may be registered by another reading of the request.
@@ -222,7 +219,9 @@ class Intake:
             await self._reject_older(checked, claimed)
             good = [each for each in checked if type(each) is Reading]
             if good:
-                await self._publish(self._runs_of(good), publisher)
+                runs: list[Run] = []
+                await _in_turns(self._make_runs(good, runs), len(good))
+                await self._publish(runs, publisher)
             now = self._clock()
             for name in {reading.sensor for reading in good}:
                 self._sensors.heard(name, now)
@@ -279,25 +278,24 @@ class Intake:
                 assert isinstance(reading, Reading)
                 checked[claimed[key]] = _duplicate(reading)
 
-    def _runs_of(self, readings: Iterable[Reading]) -> list[Run]:
-        """The readings as runs, those of a sensor together; no run is longer than a row of the log."""
+    def _make_runs(self, readings: Iterable[Reading], runs: list[Run]) -> Iterator[None]:
+        """Add the readings as runs, those of a sensor together; no run is longer than a row of the log."""
         by_sensor: dict[str, list[Reading]] = {}
         for reading in readings:
             if (several := by_sensor.get(reading.sensor)) is None:
                 by_sensor[reading.sensor] = [reading]
             else:
                 several.append(reading)
-        runs: list[Run] = []
         for name, several in by_sensor.items():
             known = self._checks.known(name)
             # A sensor that was removed while its readings were checked is still published.
             maker = known.runs if known is not None else SensorRuns.of(several[0])
             if len(several) <= ROW_MEMBERS:
                 runs.append(maker.run(tuple(several)))
-                continue
-            starts = range(0, len(several), ROW_MEMBERS)
-            runs += [maker.run(tuple(several[at : at + ROW_MEMBERS])) for at in starts]
-        return runs
+            else:
+                starts = range(0, len(several), ROW_MEMBERS)
+                runs += [maker.run(tuple(several[at : at + ROW_MEMBERS])) for at in starts]
+            yield
 
     async def _keep_rejected(
         self, raw: Sequence[RawReading], checked: Sequence[Checked], sensor: str | None, source: str
@@ -331,6 +329,14 @@ class Intake:
         self._checks.forget(sensor)
         if now is None:
             self._times.forget(sensor)
+
+
+async def _in_turns(steps: Iterator[None], readings: int) -> None:
+    """Run all steps, in slices if there are many readings."""
+    if readings > FEW:
+        await in_slices(steps)
+    else:
+        deque(steps, maxlen=0)
 
 
 def _duplicate(reading: Reading) -> Rejection:
