@@ -28,7 +28,7 @@ from benchmarks.field.sensor_tables import body_of, checks_of, notes_of, rows_of
 from benchmarks.field.trial import Kept, Load, Trial, trial
 from benchmarks.frame import Options, Table, progress
 from benchmarks.page import update_page
-from benchmarks.report import as_text, write
+from benchmarks.report import as_text, with_pictures, write
 from benchmarks.tools import mosquitto
 from benchmarks.tools.cores import pinning_notes
 from benchmarks.tools.levels import as_panels
@@ -39,6 +39,8 @@ PARTS = ("http", "mqtt", "ramp")
 MODULES = {HTTP: "http_gateways", MQTT: "mqtt_gateways"}
 FACTOR = 1.25
 """From one step of the ramp to the next."""
+NODE = "node"
+"""The name of the picture."""
 WARM_UP = 3.0
 """Seconds of a first load that is not measured, but counted."""
 
@@ -120,7 +122,7 @@ def _round(rate: float) -> float:
 
 
 def table_of(found: dict[str, Measured]) -> Table:
-    """All loads in one table; the drawing has the node under the first steady load."""
+    """All loads in one table; the picture has the node under the first steady load."""
     steady = [each.steady for each in found.values() if each.steady is not None]
     loads = [load for each in found.values() for load in (each.steady, *each.ramp) if load is not None]
     first = [*steady, *loads][0]
@@ -140,8 +142,8 @@ def table_of(found: dict[str, Measured]) -> Table:
         tuple(rows_of(load) for load in loads),
         checks_of(steady, [(each.every, each.kept) for each in found.values()]) if steady else (),
         notes,
-        drawing=as_panels(first.samples),
-        body=body_of(loads),
+        body=with_pictures(body_of(loads), "sensors", [NODE]),
+        pictures={NODE: as_panels(first.samples)},
     )
 
 
