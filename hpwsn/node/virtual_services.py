@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from hpwsn.sensors.physical.physical_sensor import SensorRefused
 from hpwsn.streams.agent.definition_check import CheckFailed
+from hpwsn.streams.agent.job_rules import JobState
 from hpwsn.streams.agent.posted_services import PostedServices
 from hpwsn.streams.agent.service_agent import ServiceAgent, ServiceExists
 from hpwsn.streams.definition.problems import DefinitionError
@@ -42,11 +43,13 @@ class VirtualServices:
     async def run(self, text: str) -> None:
         """Start a service, if it does not run; certain to be started when this returns."""
         uri = (await self._agent.read(text)).uri
-        if uri in self._agent and self._agent.summary(uri)["state"] != "failed":
+        if uri in self._agent:
             if await self._agent.definition(uri) != text:
                 raise ServiceExists(f"this node already runs {uri} with another definition; DELETE it first")
-            self._topics[uri] = self._agent.summary(uri)["topic"]
-            return
+            known = self._agent.summary(uri)
+            if known["state"] != JobState.FAILED:
+                self._topics[uri] = known["topic"]
+                return
         service = await self._services.start(self._agent, text)
         self._topics[uri] = service.topic
 

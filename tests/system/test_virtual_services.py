@@ -67,6 +67,23 @@ async def test_a_service_that_cannot_run_is_refused_with_the_reason(
         assert services(node) == [URI]
 
 
+async def test_a_service_that_somebody_else_posted_is_neither_stopped_nor_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    settings: dict[str, object] = {"linger": "0.2 s"}
+    with SensorNode(tmp_path / "node", *AGENT, "--set", "streams.restarts=0", sensors=settings) as node:
+        define(node, "warm", service=SERVICE)
+        other = SERVICE.replace("t > 30", "t > 40")
+        assert node.ask("POST", "/streams", other.encode()).status == 201
+        await holds(lambda: node.get(f"/streams/{URI}")["state"] == "failed")
+        async with by_stream(node, "virtual:warm"):
+            await holds(lambda: f"already runs {URI} with another definition" in node.log())
+        await state_is(node, "warm", "idle")
+        assert "t > 40" in str(node.get(f"/streams/{URI}")["plan"])
+        assert node.ask("DELETE", f"/streams/{URI}").status == 204
+
+
 async def test_the_service_is_there_while_somebody_uses_its_virtual_sensor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
