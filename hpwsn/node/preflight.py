@@ -19,7 +19,7 @@ from hpwsn.errors import HpwsnError, SettingError
 from hpwsn.journal.store.data_directory import why_unusable
 from hpwsn.listening import listen_problem
 from hpwsn.node.backbones import prepare_backbone
-from hpwsn.node.sensor_gateways import check_mqtt
+from hpwsn.node.sensor_gateways import check_mqtt, check_sensor_directory
 from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
 from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
@@ -146,6 +146,7 @@ def _sensors(config: Config) -> None:
         except TemplatesFileRefused as error:
             raise SettingError("sensors.templates", templates, str(error)) from None
     check_mqtt(config.sensors)
+    check_sensor_directory(config)
 
 
 def _tracing(config: Config) -> None:

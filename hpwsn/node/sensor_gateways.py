@@ -1,6 +1,7 @@
-"""The MQTT gateway of a node, as its settings describe it: checked at start, and built.
+"""Where the sensors of a node are, as its settings say: the MQTT broker, and the directory of LDAP.
 
-What cannot be used raises a SettingError that names the setting.
+Both are checked at start, and connected. What cannot be used raises a SettingError that names the setting. A
+server that does not answer is no such case: the node starts without it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hpwsn.errors import SettingError
+from hpwsn.journal.journal import Journal
 from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway, Take
 from hpwsn.sensors.gateways.mqtt_link import MqttAddress, load_paho
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate, parse_command_template, parse_templates
-from hpwsn.settings import SensorsSettings
+from hpwsn.sensors.registry.directory_sensors import DirectorySensors
+from hpwsn.sensors.registry.sensor_entries import SENSORS
+from hpwsn.sensors.registry.sensor_registry import SensorRegistry
+from hpwsn.settings import Config, SensorsSettings
+from hpwsn.topics.directory.directory import TopicDirectoryError
+from hpwsn.topics.directory.entry_directory import EntryDirectory
+from hpwsn.topics.opening import open_entries
 
 
 def check_mqtt(settings: SensorsSettings) -> None:
@@ -70,3 +78,27 @@ def _commands(settings: SensorsSettings) -> TopicTemplate | None:
     except ValueError as error:
         told = f"cannot be used: {error}"
         raise SettingError("sensors.mqtt_commands", settings.mqtt_commands, told) from error
+
+
+def check_sensor_directory(config: Config) -> None:
+    """Raise SettingError if sensors.ldap_base cannot be used; the server is not asked."""
+    if config.sensors.ldap_base:
+        _entries(config)
+
+
+def open_sensor_directory(
+    config: Config, registry: SensorRegistry, journal: Journal
+) -> DirectorySensors | None:
+    """The directory connected with the registry; None if sensors are only in the journal."""
+    if not config.sensors.ldap_base:
+        return None
+    writes = bool(config.topics.edit_bind_dn)
+    return DirectorySensors(_entries(config), registry, journal, writes=writes)
+
+
+def _entries(config: Config) -> EntryDirectory:
+    base = config.sensors.ldap_base
+    try:
+        return open_entries(config.topics, base, SENSORS)
+    except (TopicDirectoryError, ValueError) as error:
+        raise SettingError("sensors.ldap_base", base, f"cannot be used: {error}") from error

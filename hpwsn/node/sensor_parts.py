@@ -26,7 +26,7 @@ from hpwsn.door.rest.sensors.virtual_door import VirtualDoor
 from hpwsn.errors import HpwsnError, JournalUnavailable, SettingError
 from hpwsn.journal.store.records import Recovered
 from hpwsn.logs import counted
-from hpwsn.node.sensor_gateways import open_mqtt
+from hpwsn.node.sensor_gateways import open_mqtt, open_sensor_directory
 from hpwsn.node.virtual_services import VirtualServices
 from hpwsn.sensors.gateways.member_topics import MemberTopics
 from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
@@ -41,6 +41,8 @@ from hpwsn.sensors.intake.reading_log import ReadingLog
 from hpwsn.sensors.intake.rejected_readings import RejectedReadings
 from hpwsn.sensors.readings.known_times import KnownTimes
 from hpwsn.sensors.readings.reading import Reading
+from hpwsn.sensors.registry.directory_sensors import KIND as OF_DIRECTORY
+from hpwsn.sensors.registry.directory_sensors import ReadOnlySensor
 from hpwsn.sensors.registry.sensor_registry import KIND, RegistryFull, SensorRegistry
 from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
 from hpwsn.sensors.virtual.definitions import KIND as VIRTUAL
@@ -52,6 +54,7 @@ from hpwsn.sensors.virtual.running_sensors import RunningSensors
 from hpwsn.sensors.virtual.service_jobs import ServiceJobs
 from hpwsn.sensors.virtual.templates_file import TemplatesFileRefused, load_templates
 from hpwsn.sensors.virtual.virtual_sensors import VirtualSensors
+from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn_client.wsn.soap.names import DIALECT_FULL
 from hpwsn_client.wsn.topics.topic_expressions import parse_topic_expression
 
@@ -78,6 +81,7 @@ class SensorParts:
         self._head = lambda: parts.delivery.head
         self._log = ReadingLog(parts.journal, lambda: parts.tree.keys((BELOW,)) or (), self._head)
         self._build_intake()
+        self.directory = open_sensor_directory(parts.config, self.registry, parts.journal)
         self.history = self._build_history()
         self._build_virtual()
         self.wanted = WantedSensors(self.settings.linger, parts.config.topics.simple_subtree)
@@ -173,6 +177,8 @@ class SensorParts:
     def restore(self, recovered: Recovered) -> None:
         """Restore the state of the journal, before anything runs; the tree has its current messages."""
         self.registry.restore(recovered.documents.get(KIND, {}))
+        if self.directory is not None:
+            self.directory.restore(recovered.documents.get(OF_DIRECTORY, {}))
         self._definitions.restore(recovered.documents.get(VIRTUAL, {}))
 
     async def start(self, running: AsyncExitStack) -> None:
@@ -189,6 +195,9 @@ class SensorParts:
         if self.history is not None:
             await self.history.open()
             running.push_async_callback(self.history.close)
+        if self.directory is not None:
+            await self.directory.start(parts.config.topics.start_wait)
+            running.push_async_callback(self.directory.close)
         await self._load_files()
         self.wanted.begin(self.registry)
         running.push_async_callback(self.wanted.close)
@@ -223,6 +232,8 @@ class SensorParts:
     def warnings(self) -> list[str]:
         """What an operator must see to although the node is ready."""
         found = [] if self.mqtt is None else self.mqtt.warnings()
+        if self.directory is not None:
+            found += self.directory.warnings()
         if self.history is not None and self.history.problem is not None:
             found.append(f"readings are not kept as files, but only in the log: {self.history.problem}")
         return found
@@ -245,7 +256,9 @@ class SensorParts:
         return found
 
     def reload(self) -> None:
-        """Read the files again after SIGHUP; what cannot be used is logged and changes nothing."""
+        """Read files and directory again after SIGHUP; what cannot be used is logged and changes nothing."""
+        if self.directory is not None:
+            self.directory.reload()
         self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
@@ -268,9 +281,9 @@ class SensorParts:
             await self.registry.put(changed)
         except SensorsFileRefused as error:
             raise SettingError("sensors.file", file, str(error)) from error
-        except RegistryFull as error:
+        except (RegistryFull, ReadOnlySensor) as error:
             raise SettingError("sensors.file", file, f"cannot be used: {error}") from error
-        except JournalUnavailable as error:
+        except (JournalUnavailable, TopicDirectoryError) as error:
             log.error("the sensors of %s are not registered: %s; send SIGHUP to try again", file, error)
             return
         if changed:

@@ -64,7 +64,7 @@ class SensorsSettings:
     ldap_base: str = setting(
         "",
         Text("a DN, or empty"),
-        "Entry of the directory `topics.url` below which physical sensors are kept as well.",
+        "Entry of the LDAP server of `topics.url` below which physical sensors are, too.",
     )
     history: bool = setting(True, Boolean(), "Keep all readings as Parquet files in the data directory.")
     history_age: float = setting(365 * DAY, Duration(1), "Age after which kept readings are removed.")

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from hpwsn.settings import TopicsSettings
 from hpwsn.topics.directory.directory import Access, Directory, TopicDirectoryError
+from hpwsn.topics.directory.entry_directory import EntryDirectory, EntryKind
 
 DEFAULT_FILE = "topics.toml"
 """The topic file in the data directory of a node without `topics.url`."""
@@ -56,6 +57,21 @@ def open_directory(url: str, access: Access | None = None, data: Path | None = N
     return _open_file(url, _file_path(url) if scheme else Path(url))
 
 
+def open_entries(topics: TopicsSettings, base: str, kind: EntryKind) -> EntryDirectory:
+    """Return entries of another kind on the server of the topics, without reading them.
+
+    They are written as `edit_bind_dn`, if there is one.
+    """
+    if urlsplit(topics.url).scheme.lower() not in ("ldap", "ldaps"):
+        raise TopicDirectoryError(
+            f"topics.url is {topics.url!r}, which is no LDAP server; set it to ldap://host:port/base"
+        )
+    _need_python_ldap()
+    from hpwsn.topics.ldap.ldap_entries import LdapEntries
+
+    return LdapEntries(topics.url, base, access_from(topics), edit_access_from(topics), kind)
+
+
 def _open_file(url: str, path: Path, optional: bool = False) -> Directory:
     from hpwsn.topics.directory.topic_file import FileDirectory
 
@@ -76,12 +92,18 @@ def _file_path(url: str) -> Path:
 
 
 def _open_ldap(url: str, access: Access) -> Directory:
+    _need_python_ldap()
+    from hpwsn.topics.ldap.ldap_directory import LdapDirectory
+
+    return LdapDirectory(url, access)
+
+
+def _need_python_ldap() -> None:
     try:
-        from hpwsn.topics.ldap.ldap_directory import LdapDirectory
+        import hpwsn.topics.ldap.ldap_connection  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "ldap":
             raise
         raise TopicDirectoryError(
             "a topic directory in LDAP needs python-ldap: in the checkout, pip install ./client '.[ldap]'"
         ) from None
-    return LdapDirectory(url, access)

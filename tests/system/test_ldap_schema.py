@@ -81,6 +81,19 @@ def test_a_server_with_the_older_schema_takes_the_visibility(tmp_path: Path) -> 
     assert "hpwsnVisibility: internal" in tool("slapcat", "-F", config, "-b", "dc=hpwsn")
 
 
+def test_a_server_takes_sensors_beside_topics(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    tool("slapadd", "-n", "0", "-F", config, "-l", SCHEMA / "hpwsn-sensors.ldif")
+    fill("-F", config)
+    added = tmp_path / "sensor.ldif"
+    added.write_text(
+        "dn: hpwsnSensorId=s1,ou=sensors,dc=hpwsn\nobjectClass: hpwsnSensor\nhpwsnSensorId: s1\n"
+        "hpwsnSensorKind: weather\nhpwsnSensorQuantity: t; degC\nhpwsnSensorOnDemand: TRUE\n"
+    )
+    tool("slapadd", "-F", config, "-b", "dc=hpwsn", "-l", added)
+    assert "hpwsnSensorQuantity: t; degC" in tool("slapcat", "-F", config, "-b", "dc=hpwsn")
+
+
 def test_cn_config_takes_the_ldif(tmp_path: Path) -> None:
     assert fill("-F", configured(tmp_path)).count("objectClass: hpwsnTopic") == 6
 
@@ -96,7 +109,7 @@ def configured(folder: Path) -> Path:
     return folder / "config"
 
 
-@pytest.mark.parametrize("stem", ["hpwsn", "hpwsn-visibility"])
+@pytest.mark.parametrize("stem", ["hpwsn", "hpwsn-visibility", "hpwsn-sensors"])
 def test_both_forms_define_the_same(stem: str) -> None:
     def words(text: str) -> list[str]:
         lines = (

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from hpwsn.background import in_slices, in_thread
 from hpwsn.errors import HpwsnError
@@ -43,6 +43,16 @@ class RegistryFull(HpwsnError):
         )
 
 
+class SensorsOfDirectory(Protocol):
+    """A directory that has sensors too, and is changed before the journal."""
+
+    async def put(self, sensors: Collection[PhysicalSensor]) -> None:
+        """Write the entries of sensors, all or none; HpwsnError says why they cannot be."""
+
+    async def remove(self, sensor_id: str) -> None:
+        """Delete the entry of a sensor, if it has one."""
+
+
 class SensorRegistry:
     """The registered sensors, in the order of their registration."""
 
@@ -60,6 +70,7 @@ class SensorRegistry:
         self._changes: set[asyncio.Task[Any]] = set()
         self.changed: Listeners[str, PhysicalSensor | None] = Listeners("changed sensors")
         """Called with the id and the sensor, or None if it was removed, once the change is stored."""
+        self.directory: SensorsOfDirectory | None = None
         self.wanted: Callable[[str], bool | None] = lambda _: None
         """Whether somebody wants the readings of a sensor on demand; None for others."""
 
@@ -95,17 +106,20 @@ class SensorRegistry:
         found = min((self._groups.get(group, {}) for group in groups), key=len, default=self._sensors)
         return list(found.values())
 
-    async def put(self, sensors: Sequence[PhysicalSensor]) -> None:
+    async def put(self, sensors: Sequence[PhysicalSensor], *, from_directory: bool = False) -> None:
         """Register sensors, all or none; of two with the same id, the later one.
+
+        The directory, if there is one, is changed first, unless it is where they are from.
 
         SensorRefused names a sensor with an unknown unit, PintMissing says that units cannot be checked,
         RegistryFull that there would be too many sensors, and JournalUnavailable that none was stored.
         """
-        await self._to_the_end(self._put({sensor.id: sensor for sensor in sensors}))
+        directory = None if from_directory else self.directory
+        await self._to_the_end(self._put({sensor.id: sensor for sensor in sensors}, directory))
 
-    async def remove(self, sensor_id: str) -> bool:
+    async def remove(self, sensor_id: str, *, from_directory: bool = False) -> bool:
         """Remove a sensor; False if it is unknown. What it has sent stays."""
-        return await self._to_the_end(self._remove(sensor_id))
+        return await self._to_the_end(self._remove(sensor_id, None if from_directory else self.directory))
 
     def restore(self, documents: Mapping[str, bytes]) -> None:
         """Take up the sensors of the journal's documents after a restart."""
@@ -138,13 +152,15 @@ class SensorRegistry:
         }
         return {**sensor.document(), "state": state, "wanted": wanted}
 
-    async def _put(self, sensors: Mapping[str, PhysicalSensor]) -> None:
+    async def _put(self, sensors: Mapping[str, PhysicalSensor], directory: SensorsOfDirectory | None) -> None:
         async with self._changing:
             if not sensors:
                 return
             await in_thread(check_units, sensors.values())
             if len(self._sensors.keys() | sensors.keys()) > self._limit:
                 raise RegistryFull(self._limit)
+            if directory is not None:
+                await directory.put(sensors.values())
             documents: dict[str, bytes] = {}
             await in_slices(_encode(sensors.values(), documents))
             await self._journal.put_documents(KIND, documents)
@@ -178,10 +194,12 @@ class SensorRegistry:
         if former is not None:
             self._sorted.pop(former.kind, None)
 
-    async def _remove(self, sensor_id: str) -> bool:
+    async def _remove(self, sensor_id: str, directory: SensorsOfDirectory | None) -> bool:
         async with self._changing:
             if sensor_id not in self._sensors:
                 return False
+            if directory is not None:
+                await directory.remove(sensor_id)
             await self._journal.delete_documents(KIND, [sensor_id])
             self._drop(sensor_id)
             self._sorted.pop(None, None)

@@ -18,11 +18,11 @@ from ldap.controls import SimplePagedResultsControl
 from ldap.ldapobject import SimpleLDAPObject
 
 from hpwsn.topics.directory.directory import Access, TopicDirectoryError
+from hpwsn.topics.directory.entry_directory import EntryKind
 from hpwsn.topics.ldap.entries.dn import DnError, dn_key
-from hpwsn.topics.ldap.entries.topic_entry import ATTRIBUTES, CLASS, Entry, parse_entry
+from hpwsn.topics.ldap.entries.topic_entry import ATTRIBUTES, CLASS, parse_entry
 
-FILTER = f"(objectClass={CLASS})"
-READ_ATTRIBUTES = [*ATTRIBUTES, "entryUUID", "entryCSN"]
+TOPICS = EntryKind(CLASS, (*ATTRIBUTES, "entryCSN"), parse_entry)
 KEEPALIVE = 30
 """Seconds of silence after which the operating system probes the server."""
 
@@ -36,6 +36,12 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.uri}/{self.base}"
+
+    def below(self, base: str) -> Location:
+        """Another base of the same server; ValueError if that is no DN."""
+        if not dn_key(base):
+            raise DnError(f"{base!r} is not a distinguished name; write ou=sensors,dc=example")
+        return Location(self.uri, base)
 
 
 def parse_location(url: str) -> Location:
@@ -127,25 +133,37 @@ def _set_options(connection: Any, access: Access) -> None:
     connection.set_option(ldap.OPT_X_TLS_NEWCTX, 0)
 
 
-def read_entries(connection: Any, location: Location, access: Access) -> Iterator[Entry]:
-    """Yield all topic entries below the base; the next page is requested while one is parsed."""
+def filter_of(kind: EntryKind) -> str:
+    """The search filter for the entries of a kind."""
+    return f"(objectClass={kind.object_class})"
+
+
+def attributes_of(kind: EntryKind) -> list[str]:
+    """The attributes to ask for."""
+    return [*kind.attributes, "entryUUID"]
+
+
+def read_entries(
+    connection: Any, location: Location, access: Access, kind: EntryKind = TOPICS
+) -> Iterator[Any]:
+    """Yield all entries of a kind below the base; the next page is requested while one is parsed."""
     control = SimplePagedResultsControl(True, size=access.page_size, cookie="")
-    message: int | None = _ask(connection, location, control)
+    message: int | None = _ask(connection, location, kind, control)
     while message is not None:
         with errors(location):
             _, found, _, controls = connection.result3(message, timeout=access.timeout)
         cookies = [each.cookie for each in controls if each.controlType == control.controlType]
         control.cookie = cookies[0] if cookies else ""
-        message = _ask(connection, location, control) if control.cookie else None
+        message = _ask(connection, location, kind, control) if control.cookie else None
         for dn, attributes in found:
             if dn is not None:
-                yield parse_entry(attributes["entryUUID"][0].decode(), dn, attributes)
+                yield kind.parse(attributes["entryUUID"][0].decode(), dn, attributes)
 
 
-def _ask(connection: Any, location: Location, control: Any) -> int:
+def _ask(connection: Any, location: Location, kind: EntryKind, control: Any) -> int:
     with errors(location):
         message: int = connection.search_ext(
-            location.base, ldap.SCOPE_SUBTREE, FILTER, READ_ATTRIBUTES, serverctrls=[control]
+            location.base, ldap.SCOPE_SUBTREE, filter_of(kind), attributes_of(kind), serverctrls=[control]
         )
     return message
 
@@ -193,8 +211,7 @@ _EXPLANATIONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((ldap.ALREADY_EXISTS,), "the entry exists already; remove it, or choose another name"),
     (
         (ldap.UNDEFINED_TYPE, ldap.INVALID_SYNTAX, ldap.OBJECT_CLASS_VIOLATION),
-        "the server rejects the entry; load ldap_schema/hpwsn.schema and hpwsn-visibility.schema, or the same"
-        " files as .ldif, into it",
+        "the server rejects the entry; load the files of ldap_schema into it, *.schema or *.ldif",
     ),
     (
         (ldap.SIZELIMIT_EXCEEDED, ldap.ADMINLIMIT_EXCEEDED),

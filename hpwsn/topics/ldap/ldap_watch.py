@@ -1,4 +1,4 @@
-"""Follows the topics of an LDAP server: reads them all, then receives each change by syncrepl (RFC 4533).
+"""Follows topics or other entries of an LDAP server: reads all, then receives changes by syncrepl (RFC 4533).
 
 One thread, one connection. The server's state (contextCSN) is read before the paged read of the tree, and
 syncrepl continues from that state, so no change is missed. After a lost connection the same steps repeat, and
@@ -21,10 +21,18 @@ from ldap.ldapobject import SimpleLDAPObject
 from ldap.syncrepl import SyncreplConsumer
 
 from hpwsn.topics.directory.directory import Access, TopicDirectoryError
+from hpwsn.topics.directory.entry_directory import EntryKind, EntryMirror
 from hpwsn.topics.ldap.entries.dn import dn_key
 from hpwsn.topics.ldap.entries.mirror import Mirror
-from hpwsn.topics.ldap.entries.topic_entry import parse_entry
-from hpwsn.topics.ldap.ldap_connection import FILTER, READ_ATTRIBUTES, Location, connect, errors, read_entries
+from hpwsn.topics.ldap.ldap_connection import (
+    TOPICS,
+    Location,
+    attributes_of,
+    connect,
+    errors,
+    filter_of,
+    read_entries,
+)
 from hpwsn.topics.tree.declarations import Change, Report
 
 FIRST_PAUSE = 0.2
@@ -42,14 +50,15 @@ LISTEN_TIMEOUT = 5.0
 class SyncConnection(SimpleLDAPObject, SyncreplConsumer):  # type: ignore[misc]
     """A connection whose server reports changes into a mirror."""
 
-    def follow(self, mirror: Mirror) -> None:
-        """Set the mirror that receives the changes."""
+    def follow(self, mirror: EntryMirror, kind: EntryKind) -> None:
+        """Set the mirror that receives the changes of entries of a kind."""
         self._mirror = mirror
+        self._kind = kind
         self._present: set[str] = set()
 
     def syncrepl_entry(self, dn: str, attributes: dict[str, list[bytes]], uuid: str) -> None:
         """Store a new, changed or renamed entry."""
-        self._mirror.put(parse_entry(str(uuid), dn, attributes))
+        self._mirror.put(self._kind.parse(str(uuid), dn, attributes))
 
     def syncrepl_delete(self, uuids: list[str]) -> None:
         """Remove deleted entries."""
@@ -68,12 +77,21 @@ class SyncConnection(SimpleLDAPObject, SyncreplConsumer):  # type: ignore[misc]
 class LdapWatch(threading.Thread):
     """The thread that follows one directory."""
 
-    def __init__(self, location: Location, access: Access, report: Callable[[Report], None]) -> None:
-        super().__init__(name="topic-directory", daemon=True)
+    def __init__(
+        self,
+        location: Location,
+        access: Access,
+        report: Callable[[Report], None],
+        mirror: EntryMirror | None = None,
+        kind: EntryKind = TOPICS,
+    ) -> None:
+        """Entries of another kind than topics have a mirror of their own, which makes the changes."""
+        super().__init__(name="topic-directory" if mirror is None else "entry-directory", daemon=True)
         self._location = location
         self._access = access
         self._on_report = report
-        self._mirror = Mirror(location.base)
+        self._mirror: EntryMirror = mirror or Mirror(location.base)
+        self._kind = kind
         self._first = True
         self._failures = 0
         self._closing = False
@@ -132,7 +150,7 @@ class LdapWatch(threading.Thread):
         with errors(self._location):
             cookie = self._cookie(connection)
         found = set()
-        for entry in read_entries(connection, self._location, self._access):
+        for entry in read_entries(connection, self._location, self._access, self._kind):
             found.add(entry.id)
             self._mirror.put(entry)
         self._mirror.keep(found)
@@ -162,15 +180,15 @@ class LdapWatch(threading.Thread):
 
     def _persist(self, connection: SyncConnection, cookie: str | None) -> bool:
         """Follow changes until stopped; False if the server does not support syncrepl."""
-        connection.follow(self._mirror)
+        connection.follow(self._mirror, self._kind)
         try:
             message = connection.syncrepl_search(
                 self._location.base,
                 ldap.SCOPE_SUBTREE,
                 mode="refreshAndPersist",
                 cookie=cookie,
-                filterstr=FILTER,
-                attrlist=READ_ATTRIBUTES,
+                filterstr=filter_of(self._kind),
+                attrlist=attributes_of(self._kind),
             )
             while not self._stopped():
                 self._drain(connection, message)

@@ -13,7 +13,7 @@ RUN groupadd --gid 8389 openldap \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ldap-utils slapd \
     && rm -rf /var/lib/apt/lists/* /etc/ldap/slapd.d /var/lib/ldap \
     && install --directory --owner openldap --group openldap --mode 750 /var/lib/hpwsn-slapd
-COPY ldap_schema/hpwsn.schema ldap_schema/hpwsn-visibility.schema ldap_schema/base.ldif scripts/deploy/docker/slapd.conf /etc/hpwsn/slapd/
+COPY ldap_schema/hpwsn.schema ldap_schema/hpwsn-visibility.schema ldap_schema/hpwsn-sensors.schema ldap_schema/base.ldif scripts/deploy/docker/slapd.conf /etc/hpwsn/slapd/
 COPY scripts/deploy/docker/slapd-start /usr/local/bin/slapd-start
 USER 8389:8389
 WORKDIR /var/lib/hpwsn-slapd

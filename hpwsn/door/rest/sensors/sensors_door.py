@@ -19,7 +19,9 @@ from hpwsn.http_json.list_pages import page_of_sorted
 from hpwsn.sensors.physical.physical_sensor import PhysicalSensor, SensorRefused, parse_sensor
 from hpwsn.sensors.physical.selection import Selection, parse_area
 from hpwsn.sensors.physical.units import PintMissing
+from hpwsn.sensors.registry.directory_sensors import ReadOnlySensor
 from hpwsn.sensors.registry.sensor_registry import RegistryFull, SensorRegistry
+from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -79,7 +81,9 @@ class SensorsDoor:
             raise bad(str(error)) from error
         except PintMissing as error:
             raise faults.SoapFault(str(error), status=501) from error
-        except RegistryFull as error:
+        except ReadOnlySensor as error:
+            raise faults.SoapFault(str(error), status=403) from error
+        except (RegistryFull, TopicDirectoryError) as error:
             return answer({"error": str(error)}, 503)
         if isinstance(document, list):
             return answer({"registered": len({sensor.id for sensor in sensors})}, 201)
@@ -96,8 +100,13 @@ class SensorsDoor:
     @answers_in_json
     async def _remove(self, request: web.Request) -> web.StreamResponse:
         check_names(request)
-        if not await self._registry.remove(request.match_info["id"]):
-            return _unknown(request)
+        try:
+            if not await self._registry.remove(request.match_info["id"]):
+                return _unknown(request)
+        except ReadOnlySensor as error:
+            raise faults.SoapFault(str(error), status=403) from error
+        except TopicDirectoryError as error:
+            return answer({"error": str(error)}, 503)
         return web.Response(status=204)
 
 
