@@ -1,7 +1,7 @@
 """Virtual sensors over restarts: no result is lost or comes twice, and only what is used runs.
 
-The promise: each window since the last result, of at most the last ten minutes, has one result in the log,
-made of all readings that were accepted in time; also if the node was killed, and for windows that ended
+The promise: the last window, and each of the last ten minutes since the last result, has one result in the
+log, made of all readings that were accepted in time; also if the node was killed, and for windows that ended
 while it was down. This needs the history.
 """
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hpwsn.sensors.templates.combining import WindowReadings
 
 MADE_UP = 600_000
-"""Milliseconds for which windows are made up that could not be closed in time."""
+"""Milliseconds for which windows are made up that could not be closed in time; the last one always is."""
 
 
 class ClosedWindow(NamedTuple):
@@ -55,14 +55,15 @@ class ReadingWindows:
     def resume(self, since: int, now: int, *, make_up: bool) -> None:
         """Go on after a result whose window ended at `since`, before the first window is closed.
 
-        With `make_up`, windows are handed over that should have been closed since, in the last ten minutes.
+        With `make_up`, windows are handed over that should have been closed since: the last one, and all of
+        the last ten minutes.
         """
         number = since // self._every
         if number > self._next:
             if since <= now:
                 self._skip_to(number)
         elif make_up:
-            self._next = min(self._next, max(number, self._open_at(now - MADE_UP)))
+            self._next = min(self._next, max(number, self._oldest_at(now)))
 
     def add(self, sensor: str, time: int, value: float) -> None:
         """Hold a reading until its window closes."""
@@ -85,7 +86,7 @@ class ReadingWindows:
     def close(self, now: int) -> Iterator[ClosedWindow]:
         """The windows that are due, oldest first, with empty ones; each is closed when it is handed over."""
         # After a long suspension only recent windows are worth a result.
-        self._skip_to(self._open_at(now - MADE_UP))
+        self._skip_to(self._oldest_at(now))
         while self.due <= now:
             readings = self._held.pop(self._next, {})
             self._count -= len(readings)
@@ -95,6 +96,10 @@ class ReadingWindows:
     def _open_at(self, now: int) -> int:
         """The number of the oldest window that is not closed at a time."""
         return (now - self._lateness) // self._every
+
+    def _oldest_at(self, now: int) -> int:
+        """The number of the oldest window that is still worth a result."""
+        return self._open_at(now - max(MADE_UP, self._every))
 
     def _skip_to(self, number: int) -> None:
         if number <= self._next:

@@ -114,6 +114,26 @@ def test_a_window_longer_than_ten_minutes_closes_when_it_is_due() -> None:
     assert closed(windows, 11 * day + 1000) == {11 * day: {("a", 10 * day + 5): 1.0}}
 
 
+@pytest.mark.parametrize("make_up", [True, False])
+def test_the_last_window_is_made_up_however_long_it_is(make_up: bool) -> None:
+    day = 86_400_000
+    now = 10 * day + 2 * MADE_UP
+    windows = ReadingWindows(day, 1000, now, 100)
+    windows.resume(5 * day, now, make_up=make_up)
+    assert windows.begin == (9 if make_up else 10) * day
+    windows.add("a", 10 * day - 1, 1.0)
+    expected = {10 * day: {("a", 10 * day - 1): 1.0}} if make_up else {}
+    assert closed(windows, now) == expected
+
+
+def test_after_a_suspension_over_its_end_a_long_window_is_closed() -> None:
+    day = 86_400_000
+    windows = ReadingWindows(day, 1000, 10 * day, 100)
+    windows.add("a", 10 * day, 1.0)
+    assert closed(windows, 11 * day + 3 * MADE_UP) == {11 * day: {("a", 10 * day): 1.0}}
+    assert windows.begin == 11 * day
+
+
 arrivals = st.lists(
     st.tuples(
         st.integers(0, 300), st.sampled_from(["a", "b", "c"]), st.integers(-2000, 2000), st.floats(-99, 99)
