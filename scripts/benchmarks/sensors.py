@@ -1,10 +1,11 @@
 """Sensors: readings of 10,000 physical sensors over HTTP and MQTT into 500 virtual sensors on one node.
 
-    scripts/bench sensors [--part http|mqtt|ramp …] [--seconds 60] [--quick] [--page]
+    scripts/bench sensors [--part http|mqtt|arrays|ramp …] [--seconds 60] [--quick] [--page]
 
 - http: each sensor sends one reading a second, 100 to a request, over a few kept-alive connections.
 - mqtt: the same, each reading as a message of its own with QoS 1, through a real Mosquitto.
-- ramp: for each of the two the rate rises, in steps of --step seconds, until a load is not sustained twice.
+- arrays: the same, each message with an array of 100 readings.
+- ramp: for each of these the rate rises, in steps of --step seconds, until a load is not sustained twice.
 
 Senders, and the subscriber of all results, are processes of their own. Every reading that was answered for
 must be in the node's counter, in the log, and once in the history after the node has stopped. Every window
@@ -34,9 +35,11 @@ from benchmarks.tools.cores import pinning_notes
 from benchmarks.tools.levels import as_panels
 from hpwsn_client.commands.completion import CommandParser, print_error
 
-HTTP, MQTT = "HTTP", "MQTT"
-PARTS = ("http", "mqtt", "ramp")
-MODULES = {HTTP: "http_gateways", MQTT: "mqtt_gateways"}
+HTTP, MQTT, ARRAYS = "HTTP", "MQTT", "MQTT, arrays"
+DOORS = {"http": HTTP, "mqtt": MQTT, "arrays": ARRAYS}
+PARTS = (*DOORS, "ramp")
+MODULES = {HTTP: "http_gateways", MQTT: "mqtt_gateways", ARRAYS: "mqtt_gateways"}
+TOPICS = "sensors.mqtt_topics=sensors/{sensor}/readings,gateways/+/readings"
 FACTOR = 1.25
 """From one step of the ramp to the next."""
 NODE = "node"
@@ -95,8 +98,9 @@ def _sources(door: str, asked: argparse.Namespace) -> Iterator[tuple[Trial, dict
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hpwsn-bench-"))
         port = stack.enter_context(mosquitto.running(Path(folder)))
-        node = stack.enter_context(trial(like, [f"sensors.mqtt_url=mqtt://127.0.0.1:{port}"]))
-        yield node, {"port": port}
+        settings = [f"sensors.mqtt_url=mqtt://127.0.0.1:{port}", TOPICS]
+        node = stack.enter_context(trial(like, settings))
+        yield node, {"port": port, "arrays": door == ARRAYS}
 
 
 def _ramp(door: str, node: Trial, given: dict[str, Any], asked: argparse.Namespace) -> Iterator[Load]:
@@ -150,8 +154,8 @@ def table_of(found: dict[str, Measured]) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; 1 if something was lost or counted twice at the wanted rate."""
     asked = _parse(arguments)
-    doors = [door for door in (HTTP, MQTT) if door.lower() in asked.part or asked.part == ["ramp"]]
-    if MQTT in doors and mosquitto.find_mosquitto() is None:
+    doors = [door for name, door in DOORS.items() if name in asked.part or asked.part == ["ramp"]]
+    if doors != [HTTP] and mosquitto.find_mosquitto() is None:
         print_error("sensors: there is no Mosquitto; apt-get install mosquitto, or give --part http")
         return 1
     began = time.monotonic()

@@ -85,15 +85,15 @@ def test_a_part_of_the_stream_services_measures_every_method_and_leaves_no_proce
     until(lambda: not [each for each in psutil.process_iter() if _run(each) == str(tmp_path)])
 
 
-@pytest.mark.parametrize("part", ["http", "mqtt"])
+@pytest.mark.parametrize("part", ["http", "mqtt", "arrays"])
 def test_sensors_lose_nothing_and_every_result_is_judged(part: str, tmp_path: Path):
-    if part == "mqtt":
+    if part != "http":
         need("Mosquitto")
     short = ("--quick", "--sensors", "40", "--together", "20", "--seconds", "1", "--output", str(tmp_path))
     ended = bench("sensors", "--part", part, *short, RUN_OF_BENCHMARK=str(tmp_path))
     assert ended.returncode == 0, ended.stderr
     data = json.loads((tmp_path / "sensors.json").read_text("utf-8"))
-    door = part.upper()
+    door = {"http": "HTTP", "mqtt": "MQTT", "arrays": "MQTT, arrays"}[part]
     values = {row["name"]: row["value"] for row in data["rows"]}
     assert values[f"{door} · readings/s"] == 40
     assert values[f"{door} · CPU µs per reading"] > 0

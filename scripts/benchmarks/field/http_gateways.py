@@ -22,7 +22,7 @@ from typing import cast
 import uvloop
 
 from benchmarks.field.latencies import Latencies
-from benchmarks.field.schedule import QUANTITY, Schedule, sensor_id, time_text
+from benchmarks.field.schedule import Schedule, array_of
 from benchmarks.tools.raw_load import Framer
 
 GRACE = 2.0
@@ -77,7 +77,7 @@ class Gateways:
     async def run(self) -> dict[str, object]:
         """Send everything, and wait for all answers."""
         schedule, sent = self._schedule, 0
-        bodies = [_body(schedule, gateway) for gateway in range(schedule.gateways)]
+        array = array_of(schedule)
         end = schedule.due(schedule.posts) + GRACE
         for number in range(schedule.posts):
             due = schedule.due(number)
@@ -87,10 +87,8 @@ class Gateways:
             if self.failure or time.time() > end:
                 break
             connection.due = due
-            told = time_text(schedule.time(number))
-            texts = schedule.texts(number)
-            body = bodies[number % len(bodies)] % tuple(part for text in texts for part in (told, text))
-            connection.transport.write(_HEAD % len(body) + body.encode())
+            body = array(number)
+            connection.transport.write(_HEAD % len(body) + body)
             sent += 1
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, end + ANSWERED - time.time())):
@@ -110,13 +108,6 @@ _HEAD = (
     b"POST /readings HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 )
-
-
-def _body(schedule: Schedule, gateway: int) -> str:
-    """The body of a gateway's posts, with room for the time and the value of each reading."""
-    first = gateway * schedule.together
-    ids = (sensor_id(number) for number in range(first, first + schedule.together))
-    return "[" + ",".join(f'{{"sensor":"{each}","time":"%s","{QUANTITY}":%s}}' for each in ids) + "]"
 
 
 async def _main() -> None:

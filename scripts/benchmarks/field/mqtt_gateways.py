@@ -2,10 +2,11 @@
 
     python -m benchmarks.field.mqtt_gateways < JSON
 
-The JSON line has the `port` of the broker and the `schedule`. The sensors of a post are published together,
-each reading as a message on the topic of its sensor. So that this process takes little of the machine, it
-writes MQTT 3.1.1 itself. At most UNCONFIRMED messages wait for the broker. What is not sent GRACE seconds
-after the end is not sent at all. The answer is a JSON line with what was sent.
+The JSON line has the `port` of the broker, the `schedule`, and whether a message is an array (`arrays`). The
+readings of a post are published together: as an array on the topic of its gateway, or each as a message on
+the topic of its sensor. So that this process takes little of the machine, it writes MQTT 3.1.1 itself. At
+most UNCONFIRMED messages wait for the broker. What is not sent GRACE seconds after the end is not sent at
+all. The answer is a JSON line with what was sent.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import json
 import struct
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import cast
 
 import uvloop
 
 from benchmarks.field.latencies import Latencies
-from benchmarks.field.schedule import QUANTITY, Schedule, sensor_id, time_text
+from benchmarks.field.schedule import QUANTITY, Schedule, array_of, sensor_id, time_text
 
 UNCONFIRMED = 20_000
 GRACE = 2.0
@@ -87,9 +89,30 @@ def _text(text: str) -> bytes:
     return struct.pack(">H", len(encoded)) + encoded
 
 
-async def publish_all(schedule: Schedule, publisher: Publisher) -> dict[str, object]:
-    """Publish everything, and wait until the broker has it."""
+Messages = Callable[[int], list[tuple[bytes, bytes]]]
+"""The messages of a post, by its number."""
+
+
+def single_messages(schedule: Schedule) -> Messages:
+    """A message for each reading."""
     topics = [_text(f"sensors/{sensor_id(number)}/readings") for number in range(schedule.sensors)]
+
+    def messages(number: int) -> list[tuple[bytes, bytes]]:
+        first, told = schedule.first_sensor(number), time_text(schedule.time(number))
+        payloads = (f'{{"time":"{told}","{QUANTITY}":{text}}}'.encode() for text in schedule.texts(number))
+        return list(zip(topics[first : first + schedule.together], payloads, strict=True))
+
+    return messages
+
+
+def arrays(schedule: Schedule) -> Messages:
+    """A message for each post."""
+    array = array_of(schedule)
+    return lambda number: [(_text(f"gateways/{number % schedule.gateways}/readings"), array(number))]
+
+
+async def publish_all(schedule: Schedule, messages: Messages, publisher: Publisher) -> dict[str, object]:
+    """Publish everything, and wait until the broker has it."""
     samples: list[tuple[float, float]] = []
     sent = 0
     end = schedule.due(schedule.posts) + GRACE
@@ -102,9 +125,7 @@ async def publish_all(schedule: Schedule, publisher: Publisher) -> dict[str, obj
             await publisher.room.wait()
         if time.time() > end:
             break
-        first, told = schedule.first_sensor(number), time_text(schedule.time(number))
-        payloads = (f'{{"time":"{told}","{QUANTITY}":{text}}}'.encode() for text in schedule.texts(number))
-        publisher.publish(list(zip(topics[first : first + schedule.together], payloads, strict=True)))
+        publisher.publish(messages(number))
         samples.append((due, 1000 * (time.time() - due)))
         sent += 1
     while publisher.unconfirmed and time.time() < end + 60:
@@ -114,7 +135,7 @@ async def publish_all(schedule: Schedule, publisher: Publisher) -> dict[str, obj
     return {
         "sent": sent,
         "readings": readings,
-        "accepted": readings - publisher.unconfirmed,
+        "accepted": 0 if publisher.unconfirmed else readings,
         "answered": False,
         "failure": "",
         "latencies": asdict(Latencies.of(samples)),
@@ -126,7 +147,9 @@ async def _main() -> None:
     loop = asyncio.get_running_loop()
     _, publisher = await loop.create_connection(Publisher, "127.0.0.1", given["port"])
     await publisher.ready
-    print(json.dumps(await publish_all(Schedule(**given["schedule"]), publisher)), flush=True)
+    schedule = Schedule(**given["schedule"])
+    messages = arrays(schedule) if given["arrays"] else single_messages(schedule)
+    print(json.dumps(await publish_all(schedule, messages, publisher)), flush=True)
 
 
 if __name__ == "__main__":

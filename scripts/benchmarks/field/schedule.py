@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -120,6 +120,21 @@ class Schedule:
         """A virtual sensor, as PUT /virtual/{name} takes it."""
         every = self.every / 1000
         return {"kind": KIND, "tags": [f"group-{number}"], "quantity": QUANTITY, "every": every}
+
+
+def array_of(schedule: Schedule) -> Callable[[int], bytes]:
+    """What gives the readings of a post as a JSON array, by its number."""
+    found = []
+    for first in range(0, schedule.sensors, schedule.together):
+        ids = (sensor_id(number) for number in range(first, first + schedule.together))
+        found.append(",".join(f'{{"sensor":"{each}","time":"%s","{QUANTITY}":%s}}' for each in ids))
+
+    def array(number: int) -> bytes:
+        told = time_text(schedule.time(number))
+        parts = tuple(part for text in schedule.texts(number) for part in (told, text))
+        return b"[%b]" % (found[number % schedule.gateways] % parts).encode()
+
+    return array
 
 
 def sensor_id(number: int) -> str:

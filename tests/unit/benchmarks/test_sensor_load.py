@@ -8,11 +8,18 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from benchmarks.field.http_gateways import _body
 from benchmarks.field.latencies import Latencies
-from benchmarks.field.mqtt_gateways import packet
+from benchmarks.field.mqtt_gateways import arrays, packet, single_messages
 from benchmarks.field.result_reader import Results
-from benchmarks.field.schedule import LATENESS, Schedule, milliseconds, sensor_id, time_text, virtual_name
+from benchmarks.field.schedule import (
+    LATENESS,
+    Schedule,
+    array_of,
+    milliseconds,
+    sensor_id,
+    time_text,
+    virtual_name,
+)
 from benchmarks.services.stream_bytes import ANSWER, chunk
 
 BEGAN = 1_700_000_000_000
@@ -61,10 +68,22 @@ def test_what_was_not_sent_is_not_expected():
 
 
 def test_a_body_has_one_reading_of_each_sensor_of_its_gateway():
-    body = _body(SCHEDULE, 3) % tuple(f"{number}" for number in range(40))
-    found = json.loads(body)
+    found = json.loads(array_of(SCHEDULE)(13))
     assert [each["sensor"] for each in found] == [sensor_id(number) for number in range(60, 80)]
-    assert found[1] == {"sensor": "s00061", "time": "2", "temperature": 3}
+    assert found[1] == {
+        "sensor": "s00061",
+        "time": time_text(SCHEDULE.time(13)),
+        "temperature": SCHEDULE.value(61, 13),
+    }
+    [(topic, payload)] = arrays(SCHEDULE)(13)
+    assert (topic, json.loads(payload)) == (b"\x00\x13gateways/3/readings", found)
+    single = single_messages(SCHEDULE)(13)
+    assert [topic for topic, _ in single] == [
+        b"\x00\x17sensors/" + each["sensor"].encode() + b"/readings" for each in found
+    ]
+    assert [json.loads(payload) for _, payload in single] == [
+        {name: value for name, value in each.items() if name != "sensor"} for each in found
+    ]
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 16_383, 16_384])
