@@ -30,7 +30,7 @@ class ReadingWindows:
         """Begin with the windows that are not closed at `now`; hold at most `room` readings."""
         self._every = every
         self._lateness = lateness
-        self._room = room
+        self.room = room
         self._held: dict[int, dict[tuple[str, int], float]] = {}
         self._count = 0
         self._next = self._open_at(now)
@@ -77,7 +77,7 @@ class ReadingWindows:
         key = (sensor, time)
         if key in window:
             return
-        if self._count >= self._room:
+        if self._count >= self.room:
             self.refused += 1
             return
         window[key] = value

@@ -19,12 +19,12 @@ from hpwsn.sensors.physical.units import UnitRefused, conversion
 from hpwsn.sensors.readings.reading import Reading
 from hpwsn.sensors.registry.sensor_registry import SensorRegistry
 from hpwsn.sensors.templates.reading_windows import ReadingWindows
-from hpwsn.sensors.templates.result import Before, Result, result_of
 from hpwsn.sensors.templates.template import VirtualTemplate
 from hpwsn.sensors.virtual.closing_times import ClosingTimes
 from hpwsn.sensors.virtual.last_results import LastResults
 from hpwsn.sensors.virtual.past_readings import PastReadings
 from hpwsn.sensors.virtual.result_publisher import ResultPublisher
+from hpwsn.sensors.virtual.running_sensor import RunningSensor
 from hpwsn.sensors.virtual.selection_index import SelectionIndex
 from hpwsn.sensors.virtual.service_jobs import ServiceJobs
 from hpwsn.sensors.virtual.virtual_members import Members, commonest_unit
@@ -33,41 +33,6 @@ log = logging.getLogger(__name__)
 
 TOLD_AFTER = 0.1
 """Seconds in which changes of members are told together."""
-
-
-class RunningSensor:
-    """A virtual sensor that somebody uses; compared by identity, since a definition can be replaced."""
-
-    __slots__ = ("before", "closed", "ready", "template", "unit", "windows")
-
-    def __init__(self, template: VirtualTemplate, now: int, room: int) -> None:
-        self.template = template
-        self.windows = ReadingWindows(template.every, template.lateness, now, room)
-        self.before: Before | None = None
-        self.unit: str | None = None
-        """The unit of its values; None until there is a member."""
-        self.ready = False
-        """Whether it has what the past had for its windows, so that they can be closed."""
-        self.closed = False
-        """Whether it was released or replaced."""
-
-    @property
-    def name(self) -> str:
-        """The name of the virtual sensor."""
-        return self.template.name
-
-    @property
-    def due(self) -> int:
-        """When its next window closes."""
-        return self.windows.due
-
-    def close_windows(self, now: int) -> Iterator[Result]:
-        """The results of the windows that are due, in order; a silent window may have none."""
-        for window in self.windows.close(now):
-            result = result_of(self.template, self.unit or "", window, self.before)
-            if result is not None:
-                self.before = result.before
-                yield result
 
 
 class RunningSensors:

@@ -329,7 +329,9 @@ def test_the_unit_of_one_without_members_is_that_of_the_first() -> None:
     run(test())
 
 
-def test_readings_beyond_the_room_are_counted_and_the_others_make_the_result() -> None:
+def test_readings_beyond_the_room_are_counted_and_the_others_make_the_result(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def test() -> None:
         field = Field(sensor(), room=3)
         field.start(combine="count")
@@ -341,7 +343,9 @@ def test_readings_beyond_the_room_are_counted_and_the_others_make_the_result() -
         await field.until(3000)
         assert (field.values, windows.late) == ({1000: 3, 2000: 1}, 1)
 
-    run(test())
+    with caplog.at_level(logging.WARNING):
+        run(test())
+    assert caplog.text.count("virtual sensor hall holds only 3 readings") == 1
 
 
 def test_close_ends_everything_and_later_readings_change_nothing() -> None:
