@@ -260,6 +260,31 @@ def test_a_wrong_setting_is_told_before_the_start(tmp_path: Path, setting: str, 
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize("by", ["mqtt", "http"])
+def test_simulated_sensors_register_themselves_where_the_node_allows_it(
+    tmp_path: Path, mosquitto: Mosquitto, by: str
+) -> None:
+    with MqttNode(tmp_path / "data", mosquitto.url, auto_register="true") as node:
+        node.connected()
+        target = ("--mqtt", mosquitto.url) if by == "mqtt" else ("--url", node.url)
+        given = ("weather", "--sensors", "3", "--seconds", "20", "--speed", "max", "--describe", *target)
+        ended = hpwsn("sensors", "simulate", *given)
+        assert ended.returncode == 0, ended.stderr
+        until(lambda: node.figures["readings"] == 60, lambda: f"{node.figures}\n{node.rejected()[:3]}")
+        found = node.get("/sensors")["items"]
+        assert [each["id"] for each in found] == ["weather-1", "weather-2", "weather-3"]
+        assert all(each["kind"] == "weather" and each["quantities"] and each["place"] for each in found)
+        node.has(20, "weather-2")
+        assert set(node.figures["rejected"].values()) == {0}
+
+
+def test_without_auto_register_simulated_sensors_are_unknown(node: MqttNode, mosquitto: Mosquitto) -> None:
+    given = ("weather", "--sensors", "1", "--seconds", "5", "--speed", "max", "--describe")
+    assert hpwsn("sensors", "simulate", *given, "--mqtt", mosquitto.url).returncode == 0
+    until(lambda: node.figures["rejected"]["unknown-sensor"] == 5, node.log)
+    assert node.ask("GET", "/sensors/weather-1").status == 404
+
+
 def test_the_mqtt_port_of_activemq(tmp_path: Path, activemq: ActiveMQ) -> None:
     topics = {"mqtt_topics": f"{tmp_path.name}/{{sensor}}"}
     node = MqttNode(tmp_path / "data", f"mqtt://127.0.0.1:{activemq.mqtt_port}", **topics)

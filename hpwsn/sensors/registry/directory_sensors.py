@@ -22,7 +22,7 @@ from hpwsn.sensors.physical.units import PintMissing
 from hpwsn.sensors.registry.sensor_entries import SensorChange, SensorMirror, attributes_of, dn_of
 from hpwsn.sensors.registry.sensor_registry import RegistryFull, SensorRegistry, check_units
 from hpwsn.topics.directory.directory import TopicDirectoryError
-from hpwsn.topics.directory.entry_directory import EntryDirectory
+from hpwsn.topics.directory.entry_directory import EntryDirectory, EntryWriter
 from hpwsn.topics.tree.declarations import Report
 
 log = logging.getLogger(__name__)
@@ -113,30 +113,36 @@ class DirectorySensors:
         if not self._writes:
             self._check_free(sensor_id)
         elif (dn := self._mirror.dn_of(sensor_id)) is not None:
-            await in_thread(self._directory.delete, dn)
+            await in_thread(self._delete, dn)
 
     def _check_free(self, sensor_id: str) -> None:
         if sensor_id in self._known:
             raise ReadOnlySensor(sensor_id)
 
     def _write(self, sensors: list[PhysicalSensor]) -> None:
+        had = {sensor.id for sensor in sensors if self._mirror.dn_of(sensor.id) is not None}
         done: list[PhysicalSensor] = []
-        try:
-            for sensor in sensors:
-                self._directory.put(self._dn_of(sensor.id), attributes_of(sensor))
-                done.append(sensor)
-        except TopicDirectoryError:
-            for sensor in reversed(done):
+        with self._directory.writing() as entries:
+            try:
+                for sensor in sensors:
+                    entries.put(self._dn_of(sensor.id), attributes_of(sensor))
+                    done.append(sensor)
+            except TopicDirectoryError:
                 with contextlib.suppress(TopicDirectoryError):
-                    self._undo(sensor)
-            raise
+                    for sensor in reversed(done):
+                        self._undo(entries, sensor, sensor.id in had)
+                raise
 
-    def _undo(self, sensor: PhysicalSensor) -> None:
+    def _undo(self, entries: EntryWriter, sensor: PhysicalSensor, had: bool) -> None:
         before = self._registry.get(sensor.id)
-        if before is None or self._mirror.dn_of(sensor.id) is None:
-            self._directory.delete(self._dn_of(sensor.id))
+        if before is None or not had:
+            entries.delete(self._dn_of(sensor.id))
         else:
-            self._directory.put(self._dn_of(sensor.id), attributes_of(before))
+            entries.put(self._dn_of(sensor.id), attributes_of(before))
+
+    def _delete(self, dn: str) -> None:
+        with self._directory.writing() as entries:
+            entries.delete(dn)
 
     def _dn_of(self, sensor_id: str) -> str:
         return self._mirror.dn_of(sensor_id) or dn_of(sensor_id, self._directory.base)
@@ -170,26 +176,23 @@ class DirectorySensors:
             return
         change, names = cast(tuple[SensorChange, frozenset[str] | None], report.change)
         removed = set(change.removed) if names is None else self._known - names
-        await self._register(change.changed)
+        changed = await self._register(change.changed)
         for sensor_id in removed:
             await self._registry.remove(sensor_id, from_directory=True)
             self._refused.pop(sensor_id, None)
         await self._journal.delete_documents(KIND, removed)
         self._known -= removed
-        if change.changed or removed:
-            log.info("sensors of the directory: %d changed, %d removed", len(change.changed), len(removed))
+        if changed or removed:
+            log.info("sensors of the directory: %d changed, %d removed", changed, len(removed))
 
-    async def _register(self, sensors: Collection[PhysicalSensor]) -> None:
-        good: list[PhysicalSensor] = []
+    async def _register(self, sensors: Collection[PhysicalSensor]) -> int:
+        """Register those that are new or changed; how many these are."""
+        wrong = await in_thread(_with_wrong_units, sensors)
         for sensor in sensors:
             self._refused.pop(sensor.id, None)
-            try:
-                await in_thread(check_units, [sensor])
-            except (SensorRefused, PintMissing) as error:
+            if (error := wrong.get(sensor.id)) is not None:
                 self._refuse(sensor, error)
-                continue
-            good.append(sensor)
-        new = [sensor for sensor in good if self._registry.get(sensor.id) != sensor]
+        new = [each for each in sensors if each.id not in wrong and self._registry.get(each.id) != each]
         names = {sensor.id for sensor in sensors} - self._known
         await self._journal.put_documents(KIND, dict.fromkeys(names, b""))
         self._known |= names
@@ -201,6 +204,7 @@ class DirectorySensors:
                     await self._registry.put([sensor], from_directory=True)
                 except RegistryFull as error:
                     self._refuse(sensor, error)
+        return len(new)
 
     def _refuse(self, sensor: PhysicalSensor, error: Exception) -> None:
         self._refused[sensor.id] = f"{sensor.id}: {error}"
@@ -215,6 +219,17 @@ class DirectorySensors:
             log.warning("the directory of the sensors is reachable again")
         for entry in set(report.skipped) - set(() if last is None else last.skipped):
             log.warning("not a sensor: %s", entry)
+
+
+def _with_wrong_units(sensors: Iterable[PhysicalSensor]) -> dict[str, Exception]:
+    """Why sensors cannot be registered, by their ids."""
+    wrong: dict[str, Exception] = {}
+    for sensor in sensors:
+        try:
+            check_units([sensor])
+        except (SensorRefused, PintMissing) as error:
+            wrong[sensor.id] = error
+    return wrong
 
 
 def _with_names(report: Report, names: frozenset[str] | None) -> Report:

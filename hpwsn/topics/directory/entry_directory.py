@@ -7,6 +7,7 @@ rename. A mirror collects entries as the server reports them, and says what has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from hpwsn.topics.directory.directory import Watch
@@ -54,8 +55,18 @@ class EntryMirror(Protocol):
         ...
 
 
+class EntryWriter(Protocol):
+    """Changes entries one after another; TopicDirectoryError says why one cannot be."""
+
+    def put(self, dn: str, attributes: Mapping[str, Sequence[str]]) -> None:
+        """Add an entry with these values, or give an existing one these, and keep its others."""
+
+    def delete(self, dn: str) -> None:
+        """Delete an entry, if it exists."""
+
+
 class EntryDirectory(Protocol):
-    """The entries below a base; all calls but `watch` block, and raise TopicDirectoryError."""
+    """The entries below a base."""
 
     @property
     def base(self) -> str:
@@ -66,8 +77,6 @@ class EntryDirectory(Protocol):
         """A thread that keeps the mirror, and reports its changes; the first report has everything."""
         ...
 
-    def put(self, dn: str, attributes: Mapping[str, Sequence[str]]) -> None:
-        """Add an entry with these values, or give an existing one these, and keep its others."""
-
-    def delete(self, dn: str) -> None:
-        """Delete an entry, if it exists."""
+    def writing(self) -> AbstractContextManager[EntryWriter]:
+        """Changes over one connection; they block, and so does the context."""
+        ...

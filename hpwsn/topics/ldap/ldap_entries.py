@@ -1,7 +1,7 @@
 """Entries of an LDAP server that are not topics, such as those of sensors: followed by syncrepl, and written.
 
-Every write has a connection of its own. A value is written as a whole attribute, so that edits of other
-attributes by others stay.
+Changes that belong together share a connection. An attribute is written with all its values, and those that
+are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import ldap
 
 from hpwsn.topics.directory.directory import Access
 from hpwsn.topics.directory.entry_directory import EntryKind, EntryMirror
-from hpwsn.topics.ldap.ldap_connection import check_files, connect, errors, parse_location
+from hpwsn.topics.ldap.ldap_connection import Location, check_files, connect, errors, parse_location
 from hpwsn.topics.ldap.ldap_watch import LdapWatch
 from hpwsn.topics.tree.declarations import Report
 
@@ -42,31 +42,38 @@ class LdapEntries:
         """Return a watcher thread that loads the entries and follows them."""
         return LdapWatch(self._location, self._access, report, mirror, self._kind)
 
+    @contextmanager
+    def writing(self) -> Iterator[LdapEntryWriter]:
+        """Changes over one connection."""
+        connection = connect(self._location, self._edit_access)
+        try:
+            yield LdapEntryWriter(connection, self._location)
+        finally:
+            with contextlib.suppress(ldap.LDAPError):
+                connection.unbind_s()
+
+
+class LdapEntryWriter:
+    """Changes entries over a connection."""
+
+    def __init__(self, connection: Any, location: Location) -> None:
+        self._connection = connection
+        self._location = location
+
     def put(self, dn: str, attributes: Mapping[str, Sequence[str]]) -> None:
         """Add an entry with these values, or give an existing one these, and keep its others.
 
         An attribute without a value is removed.
         """
         values = {name: [text.encode() for text in texts] for name, texts in attributes.items()}
-        with self._connection() as connection:
+        with errors(self._location):
             try:
-                connection.add_s(dn, [(name, found) for name, found in values.items() if found])
+                self._connection.add_s(dn, [(name, found) for name, found in values.items() if found])
             except ldap.ALREADY_EXISTS:
-                # Values of the RDN and the classes stay; replacing a value by itself is no change.
                 changes = [(ldap.MOD_REPLACE, name, found or None) for name, found in values.items()]
-                connection.modify_s(dn, [each for each in changes if each[1] != "objectClass"])
+                self._connection.modify_s(dn, [each for each in changes if each[1] != "objectClass"])
 
     def delete(self, dn: str) -> None:
         """Delete an entry, if it exists."""
-        with self._connection() as connection, contextlib.suppress(ldap.NO_SUCH_OBJECT):
-            connection.delete_s(dn)
-
-    @contextmanager
-    def _connection(self) -> Iterator[Any]:
-        connection = connect(self._location, self._edit_access)
-        try:
-            with errors(self._location):
-                yield connection
-        finally:
-            with contextlib.suppress(ldap.LDAPError):
-                connection.unbind_s()
+        with errors(self._location), contextlib.suppress(ldap.NO_SUCH_OBJECT):
+            self._connection.delete_s(dn)
