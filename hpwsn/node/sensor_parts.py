@@ -23,6 +23,7 @@ from hpwsn.door.rest.sensors.history_door import HistoryDoor
 from hpwsn.door.rest.sensors.readings_door import ReadingsDoor
 from hpwsn.door.rest.sensors.sensors_door import SensorsDoor
 from hpwsn.door.rest.sensors.virtual_door import VirtualDoor
+from hpwsn.door.sensorthings.sensorthings_door import SensorThingsDoor
 from hpwsn.errors import HpwsnError, JournalUnavailable, SettingError
 from hpwsn.journal.store.records import Recovered
 from hpwsn.logs import counted
@@ -220,6 +221,7 @@ class SensorParts:
         app.add_routes(VirtualDoor(self.virtual, patience).routes())
         missing = KEPT_BY_NONE if not self.settings.history else NO_PYARROW
         app.add_routes(HistoryDoor(self.history, missing, self._unit_of).routes())
+        app.add_routes(SensorThingsDoor(self.registry, self.history, missing).routes())
 
     def needed_from(self) -> int | None:
         """The first offset of the log that the history still needs; None if it needs none."""

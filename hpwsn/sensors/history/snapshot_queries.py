@@ -6,8 +6,11 @@ it is asked again. At most MOST_QUERIES questions are under way or wait; more ar
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hpwsn.background import in_pool
@@ -18,6 +21,7 @@ from hpwsn.sensors.history.history_query import (
     Page,
     Picture,
     Place,
+    Row,
     Snapshot,
 )
 from hpwsn.sensors.history.history_threads import (
@@ -38,6 +42,10 @@ MOST_PICTURES = 8
 """Pictures among them, which take longer."""
 AT_ONCE = 10_000
 """Rows of one page of past readings."""
+FIRST_WINDOW, WIDER = 600_000, 8
+"""Milliseconds before the end in which the latest rows are looked for first, and how much longer then."""
+MOST_WORK = 30.0
+"""Seconds after which a search for the latest rows fails."""
 
 
 class SnapshotQueries:
@@ -62,6 +70,53 @@ class SnapshotQueries:
     async def page(self, query: HistoryQuery, limit: int, after: Place | None = None) -> Page:
         """The first rows after a place; HistoryBusy if that takes too long, or too many ask."""
         return await self._ask(self._threads.read, page_of_rows, query, limit, after)
+
+    async def latest(self, query: HistoryQuery, limit: int, before: Place | None = None) -> Page:
+        """The last rows before a place, the last one first; the page's place is where earlier ones begin.
+
+        They are looked for in times that get longer, from the end; HistoryBusy if that takes too long.
+        """
+        ends = [end for end in (query.end, before and before.time + 1) if end is not None]
+        end, width, until = min(ends, default=None), FIRST_WINDOW, time.monotonic() + MOST_WORK
+        found: list[Row] = []
+        while len(found) <= limit:
+            start = self._start(query, end, width)
+            part = await self._last(
+                replace(query, start=start, end=end), limit + 1 - len(found), before, until
+            )
+            found = [*part, *found]
+            if start == query.start:
+                break
+            end, width = start, width * WIDER
+        rows = found[: -limit - 1 : -1]
+        return Page(rows, rows[-1].place if len(found) > limit else None)
+
+    def _start(self, query: HistoryQuery, end: int | None, width: int) -> int | None:
+        """Where the next search for the latest rows begins, if all rows from `end` on are known."""
+        ends = [
+            file.end if end is None else min(file.end, end)
+            for files in self._snapshot().days.values()
+            for file in files
+            if file.top == query.top and (end is None or file.start < end)
+        ]
+        if not ends or (query.start is not None and max(ends) - width <= query.start):
+            return query.start
+        return max(ends) - width
+
+    async def _last(
+        self, query: HistoryQuery, limit: int, before: Place | None, until: float
+    ) -> Sequence[Row]:
+        """The last rows that come before a place, in order."""
+        found: deque[Row] = deque(maxlen=limit)
+        after: Place | None = None
+        while True:
+            page = await self.page(query, AT_ONCE, after)
+            found.extend(row for row in page.rows if before is None or row.place < before)
+            after = page.after
+            if after is None:
+                return list(found)
+            if time.monotonic() > until:
+                raise HistoryBusy("the query takes too long; ask for a shorter time")
 
     async def readings(self, query: HistoryQuery, limit: int) -> list[Reading]:
         """The first readings that a query means."""

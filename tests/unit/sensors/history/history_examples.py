@@ -65,11 +65,12 @@ def commit(history, log, items):
     )
 
 
-async def every_row(history, query, limit=1000):
-    """All rows of a query, page by page."""
+async def every_row(history, query, limit=1000, latest=False):
+    """All rows of a query, page by page, from the first or from the latest one."""
     found, after = [], None
+    ask = history.queries.latest if latest else history.queries.page
     while True:
-        page = await history.queries.page(query, limit, after)
+        page = await ask(query, limit, after)
         assert len(page.rows) <= limit
         found += page.rows
         after = page.after

@@ -409,6 +409,7 @@ def test_a_query_is_a_plain_selection_over_all_readings(commits, flushes, querie
             for query in queries:
                 expected = plainly(log.rows.values(), query)
                 assert await every_row(history, query, limit) == expected
+                assert await every_row(history, query, limit, latest=True) == expected[::-1]
                 page = await history.queries.page(query, 1000)
                 assert (page.rows, page.after) == (expected, None)
             await history.close()
