@@ -61,7 +61,10 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
         drawRanges(plot, look().ranges, colours);
         drawBands(plot, look().series, colours);
       })],
-      draw: [(plot) => clipped(plot, () => drawOver(plot, look(), colours))],
+      draw: [(plot) => clipped(plot, () => {
+        drawOver(plot, look(), colours);
+        drawNames(plot, look().ranges, colours);
+      })],
       setCursor: [(plot) => moved(plot.cursor.idx ?? null)],
     },
   };
@@ -92,31 +95,52 @@ function clipped(plot, draw) {
   ctx.restore();
 }
 
-/** Ranges of values over the whole time, each with its bounds and its name at the left or, each second one, right. */
+/** The top and the bottom of a range in the plot; null if it is not in sight. */
+function sidesOf(plot, { low, high }) {
+  const { bbox, scales } = plot;
+  if (low > scales.y.max || high < scales.y.min) return null;
+  const place = (value, end) => (typeof value === "number" ? plot.valToPos(value, "y", true) : end);
+  const [first, last] = [bbox.top, bbox.top + bbox.height];
+  return [Math.max(first, place(high, first)), Math.min(last, place(low, last))];
+}
+
+/** Ranges of values over the whole time, with lines at their bounds. */
 function drawRanges(plot, ranges = [], colours) {
   const { ctx, bbox, scales } = plot;
-  const ratio = window.devicePixelRatio;
-  const place = (value, end) => (typeof value === "number" ? plot.valToPos(value, "y", true) : end);
   const [first, last] = [bbox.left, bbox.left + bbox.width];
-  ranges.forEach(({ low, high, name, active }, index) => {
-    if (low > scales.y.max || high < scales.y.min) return;
-    const top = Math.max(bbox.top, place(high, bbox.top));
-    const bottom = Math.min(bbox.top + bbox.height, place(low, bbox.top + bbox.height));
-    ctx.globalAlpha = active ? 0.16 : 0.3;
-    ctx.fillStyle = colours[active ? "soft" : "line"];
+  for (const range of ranges) {
+    const [top, bottom] = sidesOf(plot, range) ?? [];
+    if (top === undefined) continue;
+    ctx.globalAlpha = range.active ? 0.16 : 0.3;
+    ctx.fillStyle = colours[range.active ? "soft" : "line"];
     ctx.fillRect(first, top, bbox.width, bottom - top);
     ctx.globalAlpha = 1;
-    for (const value of [low, high]) {
+    for (const value of [range.low, range.high]) {
       if (typeof value !== "number" || value < scales.y.min || value > scales.y.max) continue;
-      const y = place(value);
-      stroke(plot, colours[active ? "accent" : "text-3"], [2, 3], [first, y], [last, y]);
+      const y = plot.valToPos(value, "y", true);
+      stroke(plot, colours[range.active ? "accent" : "text-3"], [2, 3], [first, y], [last, y]);
     }
+  }
+}
+
+/** The names of ranges over everything else: at the left, or each second one at the right. */
+function drawNames(plot, ranges = [], colours) {
+  const { ctx, bbox } = plot;
+  const ratio = window.devicePixelRatio;
+  ctx.font = `${11 * ratio}px Inter, sans-serif`;
+  ctx.textBaseline = "top";
+  ctx.textAlign = "left";
+  ranges.forEach((range, index) => {
+    const [top, bottom] = sidesOf(plot, range) ?? [0, 0];
     if (bottom - top < LABELLED * ratio) return;
-    ctx.fillStyle = colours[active ? "accent" : "text-3"];
-    ctx.font = `${11 * ratio}px Inter, sans-serif`;
-    ctx.textAlign = index % 2 ? "right" : "left";
-    ctx.textBaseline = "top";
-    ctx.fillText(name, index % 2 ? last - 6 * ratio : first + 6 * ratio, top + 3 * ratio, bbox.width / 2);
+    const width = Math.min(ctx.measureText(range.name).width, bbox.width / 2);
+    const x = index % 2 ? bbox.left + bbox.width - width - 6 * ratio : bbox.left + 6 * ratio;
+    ctx.globalAlpha = 0.85;
+    ctx.fillStyle = colours.surface;
+    ctx.fillRect(x - 2 * ratio, top + ratio, width + 4 * ratio, 14 * ratio);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colours[range.active ? "accent" : "text-3"];
+    ctx.fillText(range.name, x, top + 3 * ratio, width);
   });
 }
 

@@ -42,7 +42,7 @@ function useSensors(names) {
   const inState = (items) => (state ? items.filter((item) => item.word === state) : items);
   const items = useMemo(() => sortedSensors(inState(here), sort), [here, state, sort]);
   const drawn = useMemo(() => inState(fitting), [fitting, state]);
-  return { list, all, here, items, drawn, q, kind, tag, state, area, frame, sort };
+  return { list, all, large, here, items, drawn, q, kind, tag, state, area, frame, sort };
 }
 
 function Choice({ name, label, values, value }) {
@@ -122,7 +122,7 @@ function useOpen({ all, items }, height) {
 /** What stands in place of the rows or above them. */
 function Standing({ found, loaded }) {
   if (!loaded) return html`<${Loading} />`;
-  const filtered = found.all.length > 0 && Object.keys(FILTERS).some((name) => found[name]);
+  const filtered = (found.all.length > 0 || found.large) && Object.keys(FILTERS).some((name) => found[name]);
   return html`<${ListState} list=${{ ...found.list, items: found.items }} filtered=${filtered} onClear=${() => change(FILTERS)}
     empty=${html`<${Empty} />`} />`;
 }
