@@ -2,7 +2,7 @@
 // which makes the page a user of the sensor: it runs as long as the plot is open.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { eventsPath, urlOf } from "../api.js";
-import { count, counted, figure } from "../format.js";
+import { count, counted, figure, oneLine } from "../format.js";
 import { state, useShared, wordsOf } from "../state.js";
 import { openStream, takeStream } from "../stream.js";
 import { Ago, Clock, CurlButton, State, Text } from "../parts/controls.js";
@@ -17,6 +17,8 @@ const MAX_RATE = 50;
 const DRAWN_EVERY = 500;
 /** Earlier results that are read from the log when the plot is opened. */
 const EARLIER = 500;
+/** Characters of the name of a band in the plot. */
+const LONGEST_NAME = 40;
 
 /** The results that the log already has, the oldest first. */
 async function earlierResults(topic, node) {
@@ -107,7 +109,9 @@ export function ResultPlot({ item }) {
   const known = values.filter((each) => each !== null);
   const { low, high, ticks } = axisOf(known, bands);
   const states = last?.states ?? [];
-  const ranges = useMemo(() => bands.map((band) => ({ ...band, active: states.includes(band.name) })),
+  const ranges = useMemo(() => bands.map((band) => ({
+    ...band, name: oneLine(band.name).slice(0, LONGEST_NAME), active: states.includes(band.name),
+  })),
     [JSON.stringify(bands), states.join("\n")]);
   const series = useMemo(() => [{ label: item.quantity, tone: "accent", values, dots: true }], [values, item.quantity]);
   const length = spanOf(item.every);
