@@ -9,50 +9,23 @@ same sensor and time wait for the outcome. Work of many readings is cut into sli
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from hpwsn.background import in_slices, in_thread
 from hpwsn.broker.admission.admission import Source
-from hpwsn.errors import HpwsnError, JournalUnavailable
 from hpwsn.listeners import Listeners
 from hpwsn.notification import ROW_MEMBERS, Run
 from hpwsn.sensors.intake.rejected_readings import Rejected, RejectedReadings
+from hpwsn.sensors.intake.request_checks import RequestChecks, in_turns
 from hpwsn.sensors.physical.physical_sensor import PhysicalSensor
-from hpwsn.sensors.physical.units import (
-    ExactConversion,
-    PintMissing,
-    UnitRefused,
-    check_unit,
-    exact_conversion,
-)
-from hpwsn.sensors.readings.checks import (
-    DUPLICATE,
-    MALFORMED,
-    REASONS,
-    UNIT,
-    UNKNOWN_SENSOR,
-    Checked,
-    Newcomer,
-    ReadingChecks,
-    Rejection,
-    Unconverted,
-)
+from hpwsn.sensors.readings.checks import DUPLICATE, MALFORMED, REASONS, Checked, ReadingChecks, Rejection
 from hpwsn.sensors.readings.formats import RawReading, ReadingsTooMany, Unparsed
 from hpwsn.sensors.readings.known_times import KnownTimes
 from hpwsn.sensors.readings.reading import Reading
 from hpwsn.sensors.readings.reading_run import SensorRuns
 from hpwsn.sensors.readings.reading_times import time_text
-
-log = logging.getLogger(__name__)
-
-FEW = 100
-"""Readings of which all work is done in one turn of the event loop."""
-MOST_CONVERSIONS = 10_000
-"""Pairs of units whose conversion is remembered."""
 
 SENSORS = Source(door="sensors")
 """Who publishes readings, unless a gateway shows its registration."""
@@ -129,6 +102,7 @@ class Intake:
             max_ahead=round(limits.max_ahead * 1000),
             auto_register=limits.auto_register,
         )
+        self._requests = RequestChecks(self._checks, sensors.put, clock)
         sensors.changed.add(self._changed)
         self._claims: dict[Key, asyncio.Future[None]] = {}
         """Readings that are being stored."""
@@ -154,55 +128,10 @@ class Intake:
         """
         if len(raw) > self._limits.at_once:
             raise ReadingsTooMany(self._limits.at_once)
-        checked = await self._check_all(raw, sensor)
+        checked = await self._requests.check_all(raw, sensor)
         # What is claimed must be released, even if the client does not wait any longer.
         storing = asyncio.ensure_future(self._store(raw, checked, sensor, source, publisher))
         return await asyncio.shield(storing)
-
-    async def _check_all(self, raw: Sequence[RawReading], sensor: str | None) -> list[Checked]:
-        now = round(self._clock() * 1000)
-        checked: list[Checked] = []
-
-        def check() -> Iterator[None]:
-            for each in raw:
-                checked.append(self._checks.check(each, now, sensor))
-                yield
-
-        await _in_turns(check(), len(raw))
-        while open_ := [at for at, each in enumerate(checked) if isinstance(each, Newcomer | Unconverted)]:
-            refused = await self._resolve([checked[at] for at in open_])
-            # The sensor of a reading without its kind may be registered by another reading of the request.
-            unknown = [at for at, each in enumerate(checked) if _is_unknown(each)]
-            for at in open_ + unknown:
-                found = self._checks.check(raw[at], now, sensor)
-                # What was refused is final: a conversion that was dropped meanwhile is asked for again.
-                checked[at] = refused.get(found.sensor.id, found) if isinstance(found, Newcomer) else found
-        return checked
-
-    async def _resolve(self, unresolved: Iterable[Checked]) -> dict[str, Rejection]:
-        """Learn conversions and register new sensors; why sensors cannot be registered, by their ids."""
-        newcomers: dict[str, PhysicalSensor] = {}
-        pairs: set[tuple[str, str]] = set()
-        for each in unresolved:
-            if isinstance(each, Newcomer):
-                newcomers.setdefault(each.sensor.id, each.sensor)
-            elif isinstance(each, Unconverted):
-                pairs.add((each.source, each.target))
-        if pairs:
-            if len(self._checks.conversions) + len(pairs) > MOST_CONVERSIONS:
-                self._checks.conversions.clear()
-            self._checks.conversions.update(await in_thread(_convert, pairs))
-        if not newcomers:
-            return {}
-        refused: dict[str, Rejection] = await in_thread(_check_units, newcomers)
-        welcome = [sensor for name, sensor in newcomers.items() if name not in refused]
-        try:
-            await self._sensors.put(welcome)
-        except JournalUnavailable:
-            raise
-        except HpwsnError as error:
-            refused |= {sensor.id: Rejection(UNKNOWN_SENSOR, str(error)) for sensor in welcome}
-        return refused
 
     async def _store(
         self,
@@ -220,7 +149,7 @@ class Intake:
             good = [each for each in checked if type(each) is Reading]
             if good:
                 runs: list[Run] = []
-                await _in_turns(self._make_runs(good, runs), len(good))
+                await in_turns(self._make_runs(good, runs), len(good))
                 await self._publish(runs, publisher)
             now = self._clock()
             for name in {reading.sensor for reading in good}:
@@ -250,6 +179,8 @@ class Intake:
         }:
             await asyncio.wait(others)
         claimed: dict[Key, int] = {}
+        given: dict[str, int] = {}
+        """The time that the last reading of each sensor without one got."""
         for at, reading in enumerate(checked):
             if type(reading) is not Reading:
                 continue
@@ -258,9 +189,11 @@ class Intake:
                     checked[at] = _duplicate(reading)
                     continue
                 # A reading without a time is not the same as another one of this millisecond.
-                while (key := (key[0], key[1] + 1)) in claimed or key in claims or self._times.has(*key):
-                    pass
-                checked[at] = reading._replace(time=key[1])
+                name, time = key[0], given.get(key[0], key[1]) + 1
+                while (key := (name, time)) in claimed or key in claims or self._times.has(*key):
+                    time += 1
+                given[name] = time
+                checked[at] = reading._replace(time=time)
             claimed[key] = at
         for key in claimed:
             claims[key] = done
@@ -331,21 +264,9 @@ class Intake:
             self._times.forget(sensor)
 
 
-async def _in_turns(steps: Iterator[None], readings: int) -> None:
-    """Run all steps, in slices if there are many readings."""
-    if readings > FEW:
-        await in_slices(steps)
-    else:
-        deque(steps, maxlen=0)
-
-
 def _duplicate(reading: Reading) -> Rejection:
     told = f"{reading.sensor} has a reading of {time_text(reading.time)} already"
     return Rejection(DUPLICATE, told)
-
-
-def _is_unknown(checked: Checked) -> bool:
-    return type(checked) is Rejection and checked.reason == UNKNOWN_SENSOR
 
 
 def _sensor_of(raw: RawReading, sensor: str | None) -> str | None:
@@ -353,26 +274,3 @@ def _sensor_of(raw: RawReading, sensor: str | None) -> str | None:
         return raw.sensor or sensor
     named = raw.get("sensor") if isinstance(raw, dict) else None
     return named if isinstance(named, str) and sensor is None else sensor
-
-
-def _convert(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ExactConversion | None]:
-    found: dict[tuple[str, str], ExactConversion | None] = {}
-    for pair in pairs:
-        try:
-            found[pair] = exact_conversion(*pair)
-        except (UnitRefused, PintMissing):
-            found[pair] = None
-    return found
-
-
-def _check_units(sensors: dict[str, PhysicalSensor]) -> dict[str, Rejection]:
-    refused = {}
-    for name, sensor in sensors.items():
-        try:
-            for quantity in sensor.quantities.values():
-                check_unit(quantity.unit)
-        except UnitRefused as error:
-            refused[name] = Rejection(UNIT, str(error))
-        except PintMissing as error:
-            refused[name] = Rejection(UNKNOWN_SENSOR, str(error))
-    return refused

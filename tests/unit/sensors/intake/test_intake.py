@@ -12,7 +12,7 @@ import pytest
 from hpwsn.broker.admission.admission import Source
 from hpwsn.errors import JournalUnavailable
 from hpwsn.notification import ROW_MEMBERS
-from hpwsn.sensors.intake import intake as module
+from hpwsn.sensors.intake import request_checks
 from hpwsn.sensors.intake.intake import SENSORS, Taken
 from hpwsn.sensors.physical.physical_sensor import parse_sensor
 from hpwsn.sensors.readings.checks import REASONS
@@ -128,6 +128,21 @@ async def test_readings_without_a_time_are_never_duplicates(intake: TestedIntake
     assert (await intake.take(raw, "http")).accepted == 4
     assert (await intake.take(raw[1:], "http")).accepted == 3
     assert sorted(each.time - MS for each in intake.published) == [0, 1, 2, 3, 4, 5, 6]
+
+
+async def test_many_readings_without_a_time_cost_no_more_each_than_a_few(intake: TestedIntake) -> None:
+    asked = 0
+    has = intake._times.has
+
+    def counting(sensor: str, time: int) -> bool | None:
+        nonlocal asked
+        asked += 1
+        return has(sensor, time)
+
+    intake._times.has = counting  # type: ignore[method-assign]
+    assert (await intake.take([{"sensor": "s1", "t": 1}] * AT_ONCE, "http")).accepted == AT_ONCE
+    assert sorted(each.time - MS for each in intake.published) == list(range(AT_ONCE))
+    assert asked < 4 * AT_ONCE
 
 
 async def test_of_two_at_the_same_time_the_second_waits_and_is_a_duplicate(intake: TestedIntake) -> None:
@@ -259,7 +274,7 @@ async def test_units_are_converted(intake: TestedIntake) -> None:
 @pytest.fixture
 def two_conversions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_CONVERSIONS", 2)
+        patch.setattr(request_checks, "MOST_CONVERSIONS", 2)
         yield
 
 
