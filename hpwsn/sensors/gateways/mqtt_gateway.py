@@ -14,32 +14,23 @@ import logging
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from hpwsn.background import in_thread
 from hpwsn.broker.lifetimes.retry import RetryPolicy
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.sensors.gateways.mqtt_commands import MqttCommands
 from hpwsn.sensors.gateways.mqtt_link import IN_FLIGHT, MqttAddress, MqttLink, MqttListener, MqttMessage
+from hpwsn.sensors.gateways.mqtt_readings import MessageReadings, read_message, unreadable
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
-from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate, sensor_of
-from hpwsn.sensors.intake.rejected_readings import beginning
-from hpwsn.sensors.readings.formats import (
-    RawReading,
-    ReadingsTooMany,
-    ReadingsUnreadable,
-    Unparsed,
-    parse_readings,
-)
-from hpwsn.sensors.readings.reading_fields import shown
+from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate
+from hpwsn.sensors.readings.formats import RawReading
 from hpwsn_client.wsn.soap.faults import Busy, SoapFault
 
 log = logging.getLogger(__name__)
 
 BATCH = 1000
 """Most readings that are stored together, unless one message has more or fewer are allowed at once."""
-PARSED_HERE = 1 << 16
-"""Bytes of the largest message that is parsed in the event loop; larger ones have a thread."""
 REMEMBERED = 2 * IN_FLIGHT
 """Finished messages that are recognized when the broker sends them again."""
 CLOSING = 5.0
@@ -89,7 +80,7 @@ class MqttGateway:
         self._link = link(address, session, filters, _Bridge(self))
         self.commands = None if commands is None else MqttCommands(commands, self._link.publish)
         self._waiting: deque[MqttMessage] = deque()
-        self._parsed: deque[_Parsed] = deque()
+        self._parsed: deque[MessageReadings] = deque()
         """The first of the waiting messages, if it did not fit into the batch before."""
         self._open: dict[int, MqttMessage] = {}
         """Messages that are not finished, by their numbers."""
@@ -201,35 +192,27 @@ class MqttGateway:
             if not self._closing:
                 await self._arrived.wait()
 
-    async def _next_batch(self) -> list[_Parsed]:
-        batch: list[_Parsed] = []
+    async def _next_batch(self) -> list[MessageReadings]:
+        batch: list[MessageReadings] = []
         size, most = 0, min(BATCH, self._readings_limit)
         while self._parsed or self._waiting:
             if not self._parsed:
-                self._parsed.append(await self._parse(self._waiting.popleft()))
+                self._parsed.append(await self._read(self._waiting.popleft()))
             size += len(self._parsed[0].readings)
             if batch and size > most:
                 break
             batch.append(self._parsed.popleft())
         return batch
 
-    async def _parse(self, message: MqttMessage) -> _Parsed:
+    async def _read(self, message: MqttMessage) -> MessageReadings:
+        # A command of this node, on a topic that it also reads, has no readings.
         if self.commands is not None and self.commands.template.matches(message.topic):
-            return _Parsed(message, [])
-        sensor = sensor_of(message.topic, self._templates)
-        try:
-            if len(message.payload) <= PARSED_HERE:
-                found = parse_readings(message.payload, None, self._readings_limit)
-            else:
-                found = await in_thread(parse_readings, message.payload, None, self._readings_limit)
-        except (ReadingsUnreadable, ReadingsTooMany) as error:
-            self.unreadable += 1
-            return _Parsed(message, [_unreadable(message, sensor, str(error))])
-        if sensor is not None:
-            found = [_named(raw, sensor, message) for raw in found]
-        return _Parsed(message, found)
+            return MessageReadings(message, [], True)
+        found = await read_message(message, self._templates, self._readings_limit)
+        self.unreadable += not found.readable
+        return found
 
-    async def _store(self, batch: Sequence[_Parsed]) -> None:
+    async def _store(self, batch: Sequence[MessageReadings]) -> None:
         """Store the readings of messages however long that takes, then finish the messages."""
         readings = [raw for each in batch for raw in each.readings]
         attempt = 0
@@ -250,7 +233,7 @@ class MqttGateway:
                     log.exception("readings over MQTT on %s could not be taken", batch[0].message.topic)
                     problem = "the node failed to take it; its log has the error"
                 # One that cannot even be rejected is tried again.
-                readings = [_unreadable(batch[0].message, None, problem)]
+                readings = [unreadable(batch[0].message, None, problem)]
             await asyncio.sleep(PAUSES.pause(attempt, random.random()))
             attempt += 1
         for each in batch:
@@ -306,28 +289,5 @@ class _Bridge:
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
-class _Parsed(NamedTuple):
-    """A message with its raw readings, each with the sensor that the topic names."""
-
-    message: MqttMessage
-    readings: list[RawReading]
-
-
 def _hash(message: MqttMessage) -> int:
     return hash((message.topic, message.payload))
-
-
-def _named(raw: RawReading, sensor: str, message: MqttMessage) -> RawReading:
-    if isinstance(raw, Unparsed):
-        return raw._replace(sensor=sensor)
-    if not isinstance(raw, dict):
-        return raw
-    named = raw.setdefault("sensor", sensor)
-    if named == sensor:
-        return raw
-    problem = f"the reading is of the sensor {shown(named)}, and the topic of {shown(sensor)}"
-    return _unreadable(message, sensor, problem)
-
-
-def _unreadable(message: MqttMessage, sensor: str | None, problem: str) -> Unparsed:
-    return Unparsed(beginning(message.payload), f"{message.topic}: {problem}", sensor)
