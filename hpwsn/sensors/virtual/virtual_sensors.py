@@ -1,8 +1,9 @@
 """The virtual sensors of a node: defined by name, running only while somebody uses their topic.
 
 A virtual sensor is provisioned with its first user: a deliverable subscription, a webhook, an open stream or
-a waiting poll that names `virtual:NAME` or a topic above it. Later users share it. It is released `linger`
-seconds after the last one. A subscription without a topic filter is no user.
+a waiting poll that names `virtual:NAME` or a topic above it. An expression with wildcards names what it
+selects; a subscription without a topic filter, or a paused one, is no user. Later users share it. It is
+released `linger` seconds after the last one.
 
 Changes of definitions are made one after another, and to their end if the caller is cancelled.
 """
