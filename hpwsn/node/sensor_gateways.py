@@ -11,8 +11,9 @@ from pathlib import Path
 
 from hpwsn.errors import SettingError
 from hpwsn.journal.journal import Journal
+from hpwsn.sensors.gateways.mqtt_address import MqttAddress
 from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway, Take
-from hpwsn.sensors.gateways.mqtt_link import MqttAddress, load_paho
+from hpwsn.sensors.gateways.mqtt_link import load_paho
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate, parse_command_template, parse_templates
 from hpwsn.sensors.registry.directory_sensors import DirectorySensors

@@ -19,8 +19,9 @@ from typing import Any, Protocol
 from hpwsn.background import in_thread
 from hpwsn.broker.lifetimes.retry import RetryPolicy
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
+from hpwsn.sensors.gateways.mqtt_address import MqttAddress
 from hpwsn.sensors.gateways.mqtt_commands import MqttCommands
-from hpwsn.sensors.gateways.mqtt_link import IN_FLIGHT, MqttAddress, MqttLink, MqttListener, MqttMessage
+from hpwsn.sensors.gateways.mqtt_link import IN_FLIGHT, MqttLink, MqttListener, MqttMessage
 from hpwsn.sensors.gateways.mqtt_readings import MessageReadings, read_message, unreadable
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate

@@ -12,15 +12,13 @@ from __future__ import annotations
 import logging
 import random
 import select
-import ssl
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from hpwsn.errors import SettingError
+from hpwsn.sensors.gateways.mqtt_address import MqttAddress, reason_of
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 
 log = logging.getLogger(__name__)
@@ -42,36 +40,6 @@ LOST = "the connection was lost"
 UNSUPPORTED = "Unsupported protocol version"
 FOREVER = 0xFFFF_FFFF
 """The expiry of a session that does not expire."""
-
-
-@dataclass(frozen=True, slots=True)
-class MqttAddress:
-    """Where the broker is, and as whom to connect; `password_file` is read at each connection."""
-
-    url: str
-    user: str = ""
-    password_file: str = ""
-    ca_file: str = ""
-
-    @property
-    def secure(self) -> bool:
-        """Whether the connection has TLS."""
-        return self.url.startswith("mqtts:")
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """Host and port; ValueError says what is wrong with the URL."""
-        parts = urlsplit(self.url)
-        if "@" in parts.netloc:
-            raise ValueError("has a user; give sensors.mqtt_user and sensors.mqtt_password_file instead")
-        if not parts.hostname or parts.path.strip("/") or parts.query:
-            raise ValueError("is not of the form mqtt://host:port; correct it")
-        return parts.hostname, parts.port or (8883 if self.secure else 1883)
-
-    @property
-    def words(self) -> str:
-        """Host and port, for people."""
-        return "{}:{}".format(*self.place)
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +171,7 @@ class MqttLink:
         try:
             client = self._open()
         except (OSError, ValueError) as error:
-            return _reason(error)
+            return reason_of(error)
         self._connection += 1
         self._client = client
         try:
@@ -252,9 +220,9 @@ class MqttLink:
         # Without it paho-mqtt writes to the socket in whichever thread acknowledges or publishes.
         client.on_socket_register_write = lambda *_: None
         if address.user:
-            client.username_pw_set(address.user, _password(address.password_file))
+            client.username_pw_set(address.user, address.password())
         if address.secure:
-            client.tls_set_context(ssl.create_default_context(cafile=address.ca_file or None))
+            client.tls_set_context(address.tls_context())
         host, port = address.place
         if five:
             client.connect(host, port, KEEPALIVE, clean_start=False, properties=self._properties())
@@ -341,18 +309,6 @@ class MqttLink:
     def _unique(self, number: int) -> int:
         """A number of a message of this connection that no message of another connection has."""
         return self._connection << 16 | number
-
-
-def _password(path: str) -> str | None:
-    return Path(path).read_text("utf-8").rstrip("\r\n") if path else None
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {error.verify_message}; see sensors.mqtt_ca_file"
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _words(reason: Any, properties: Any) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.sensors.gateways.mqtt_address import MqttAddress
 from hpwsn.sensors.gateways.mqtt_gateway import BATCH, MqttGateway
-from hpwsn.sensors.gateways.mqtt_link import MqttAddress, MqttListener, MqttMessage
+from hpwsn.sensors.gateways.mqtt_link import MqttListener, MqttMessage
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import parse_command_template, parse_templates
 from hpwsn.sensors.intake.rejected_readings import LONGEST
