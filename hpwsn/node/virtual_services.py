@@ -8,11 +8,13 @@ released; so it begins anew with the next user. After a restart of the node, a j
 
 from __future__ import annotations
 
+from hpwsn.background import in_thread
 from hpwsn.sensors.physical.physical_sensor import SensorRefused
 from hpwsn.streams.agent.definition_check import CheckFailed
 from hpwsn.streams.agent.job_rules import JobState
 from hpwsn.streams.agent.posted_services import PostedServices
 from hpwsn.streams.agent.service_agent import ServiceAgent, ServiceExists
+from hpwsn.streams.definition.definition_toml import read_document
 from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.registry.service import ServiceRefused
 from hpwsn_client.wsn.soap.faults import SoapFault
@@ -54,8 +56,9 @@ class VirtualServices:
         self._topics[uri] = service.topic
 
     async def stop(self, text: str) -> None:
-        """Stop a service, if it runs with this definition."""
-        uri = (await self._agent.read(text)).uri
+        """Stop a service, if it runs with this definition, also one that is not allowed any more."""
+        (form,) = await in_thread(read_document, text)
+        uri = form.definition.uri
         if uri in self._agent and await self._agent.definition(uri) == text:
             await self._services.remove(uri)
         self._topics.pop(uri, None)

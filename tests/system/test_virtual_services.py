@@ -67,6 +67,25 @@ async def test_a_service_that_cannot_run_is_refused_with_the_reason(
         assert services(node) == [URI]
 
 
+async def test_a_service_that_is_not_allowed_any_more_still_ends_with_its_last_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    function = SERVICE.replace(
+        'op = "filter"\nwhere = "t > 30"', 'op = "function"\nfunction = "copy:copy"\nschema = "t DOUBLE"'
+    )
+    settings: dict[str, object] = {"linger": "0.2 s"}
+    allowing = (*AGENT, *RESTARTS, "--set", "streams.agent_functions=true")
+    with SensorNode(tmp_path / "node", *allowing, sensors=settings) as node:
+        define(node, "warm", service=function)
+        async with by_stream(node, "virtual:warm"):
+            await holds(lambda: services(node) == [URI])
+            node.kill()
+    with SensorNode(tmp_path / "node", *AGENT, *RESTARTS, sensors=settings) as node:
+        await holds(lambda: services(node) == [])
+        assert "streams.agent_functions = true" in refused(node, function, "other")
+
+
 async def test_a_service_that_somebody_else_posted_is_neither_stopped_nor_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
