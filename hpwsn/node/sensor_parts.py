@@ -238,6 +238,10 @@ class SensorParts:
             found += self.directory.warnings()
         if self.history is not None and self.history.problem is not None:
             found.append(f"readings are not kept as files, but only in the log: {self.history.problem}")
+        if self.history is not None and self.history.damaged:
+            found.append(
+                f"{counted(self.history.damaged, 'file')} of kept readings cannot be read; the log names them"
+            )
         return found
 
     def figures(self) -> dict[str, Any]:

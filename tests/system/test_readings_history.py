@@ -17,7 +17,7 @@ import aiohttp
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness import NodeProcess, hpwsn
+from tests.harness import NodeProcess, environment, hpwsn
 from tests.patience import eventually, until
 
 NOW = (datetime.now(UTC) - timedelta(hours=2)).replace(minute=5, second=0, microsecond=0)
@@ -407,6 +407,20 @@ async def test_a_node_that_keeps_no_readings_says_so(tmp_path: Path) -> None:
         assert not (field.node.data / "readings").exists()
 
 
+@pytest.mark.parametrize("missing", ["pyarrow", "matplotlib"])
+async def test_a_node_without_a_library_says_what_to_install(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules['{missing}'] = None\n")
+    without = ("env", f"PYTHONPATH={tmp_path}:{environment()['PYTHONPATH']}")
+    with NodeProcess(tmp_path / "data", prefix=without) as node:
+        async with field_of(node) as field:
+            await field.register()
+            await field.send(reading(0))
+            status, body, _ = await field.get(format="png")
+            told = json.loads(body)["error"]
+            assert (status, missing in told, "pip install 'hpwsn[sensors]'" in told) == (501, True, True)
+            assert (await field.get())[0] == (501 if missing == "pyarrow" else 200)
+
+
 async def test_a_damaged_file_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
     async with field_at(tmp_path) as field:
         await field.send(reading(0))
@@ -417,6 +431,9 @@ async def test_a_damaged_file_is_an_error_that_loses_nothing(tmp_path: Path) -> 
         status, body, _ = await field.get()
         assert (status, "the node's log names it" in json.loads(body)["error"]) == (500, True)
         assert f"{file} cannot be read" in field.node.log()
+        async with field.session.get(f"{field.node.base}/status") as response:
+            told = await response.text()
+        assert "1 file of kept readings cannot be read" in told
         await field.send(reading(1, "w3"))
         assert await field.names(kind="sea") == [("w3", 1.0)]
         file.write_bytes(whole)

@@ -1,7 +1,8 @@
 """The threads of the history, and the work on files that they do.
 
-Writing, queries, the search for keys, and plots have threads of their own, so that none waits for another.
-Each function loads the libraries when it is first called: a node without readings loads none of them.
+Writing, queries, past readings, the search for keys, and pictures have threads of their own, so that none
+waits for another. Each function loads the libraries when it is first called: a node without readings loads
+none of them.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ class HistoryThreads:
         self.write = ThreadPoolExecutor(2, thread_name_prefix="history-write")
         self.read = ThreadPoolExecutor(2, thread_name_prefix="history-read")
         self.keys = ThreadPoolExecutor(1, thread_name_prefix="history-keys")
+        self.past = ThreadPoolExecutor(1, thread_name_prefix="history-past")
         self.draw = ThreadPoolExecutor(1, thread_name_prefix="history-draw")
 
     def close(self) -> None:
         """Wait for the work under way; what has not begun is cancelled."""
-        for pool in (self.write, self.read, self.keys, self.draw):
+        for pool in (self.write, self.read, self.keys, self.past, self.draw):
             pool.shutdown(cancel_futures=True)
 
 

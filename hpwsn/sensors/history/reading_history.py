@@ -117,6 +117,11 @@ class ReadingHistory:
         idle = not (self._pending or self._flushing or self._behind)
         return self._upto if idle else self._state.next
 
+    @property
+    def damaged(self) -> int:
+        """Files that could not be read."""
+        return len(self._damaged)
+
     def figures(self) -> dict[str, Any]:
         """What an operator sees of the history."""
         return {
@@ -124,7 +129,7 @@ class ReadingHistory:
             "bytes": self._catalogue.size,
             "pending": len(self._pending) + len(self._flushing),
             "behind": self._behind,
-            "damaged": len(self._damaged),
+            "damaged": self.damaged,
             "problem": self.problem,
         }
 

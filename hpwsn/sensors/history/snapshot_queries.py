@@ -119,11 +119,12 @@ class SnapshotQueries:
                 raise HistoryBusy("the query takes too long; ask for a shorter time")
 
     async def readings(self, query: HistoryQuery, limit: int) -> list[Reading]:
-        """The first readings that a query means."""
+        """The first readings that a query means; it waits for no other question."""
         found: list[Reading] = []
         after: Place | None = None
         while len(found) < limit:
-            page = await self.page(query, min(limit - len(found), AT_ONCE), after)
+            most = min(limit - len(found), AT_ONCE)
+            page = await self._read(self._threads.past, page_of_rows, query, most, after)
             found += [row.item for row in page.rows if isinstance(row.item, Reading)]
             after = page.after
             if after is None:
@@ -165,12 +166,22 @@ class SnapshotQueries:
             raise HistoryBusy(f"{MOST_QUERIES} queries of readings are under way; try again later")
         self._asked += 1
         try:
+            return await self._read(pool, work, *args, **kwargs)
+        finally:
+            self._asked -= 1
+
+    async def _read(
+        self,
+        pool: ThreadPoolExecutor,
+        work: Callable[Concatenate[Snapshot, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        try:
             return await self._try(pool, self._complete, work, *args, **kwargs)
         except HistoryDamaged as error:
             self._damaged(error)
             raise
-        finally:
-            self._asked -= 1
 
     async def _try(
         self,

@@ -329,6 +329,8 @@ async def test_too_many_queries_are_told_to_wait(opened, monkeypatch):
     first, second = await some
     assert not first.rows
     assert isinstance(second, HistoryBusy)
+    monkeypatch.setattr(snapshot_queries, "MOST_QUERIES", 0)
+    assert await history.queries.readings(HistoryQuery(), 1) == []
 
 
 async def test_a_page_that_takes_long_ends_early_and_the_next_goes_on(opened, monkeypatch):
