@@ -144,6 +144,8 @@ def leave_events(
     forget_expired(state, mobile)
     for i in range(state.cargo_length[mobile] - 1, -1, -1):
         event = state.cargo[mobile, i]
+        if event < state.tally[EXPIRED]:
+            continue
         share = state.carried[event, mobile]
         if state.copies_at[event, sensor] > 0 or not has_room(state, rules, sensor, event):
             continue
@@ -162,7 +164,7 @@ def leave_events(
 
 
 def forget_expired(state: State, mobile: int) -> None:
-    """Remove expired events from what the subscriber carries."""
+    """Remove expired events from what the subscriber carries, once the one that it has longest is expired."""
     if state.cargo_length[mobile] == 0 or state.cargo[mobile, 0] >= state.tally[EXPIRED]:
         return
     kept = 0

@@ -206,7 +206,7 @@ def new_state(
         cargo_length=ints(mobiles),
         sent_now=ints(sensors),
         received_now=ints(mobiles),
-        in_reach=ints(mobiles, sensors, value=-1),
+        in_reach=ints(mobiles, sensors, value=-2),
         group_seen=ints(mobiles, groups, value=-1),
         active=ints(mobiles, groups),
         active_count=ints(mobiles),
