@@ -14,9 +14,10 @@ import pytest
 from hpwsn.commands.main import main
 from hpwsn.commands.operations import operator_api
 from hpwsn.commands.operations.operator_api import NodeRequestFailed
-from hpwsn.commands.sensors import reading_post
+from hpwsn.commands.sensors import kept_readings, reading_post
 from hpwsn.commands.sensors.sensor_options import instant
 from hpwsn.commands.sensors.virtual_actions import COMBINATIONS, SILENCES, duration
+from hpwsn.sensors.readings import checks
 from hpwsn.sensors.readings.checks import Newcomer, ReadingChecks
 from hpwsn.sensors.readings.reading_times import parse_time
 from hpwsn.sensors.simulation.simulated_network import KINDS
@@ -489,6 +490,9 @@ class TestKeptReadings:
     ) -> None:
         assert why in refused(arguments, capsys)
 
+    def test_reasons_are_those_of_the_checks(self) -> None:
+        assert set(kept_readings.REASONS) == set(checks.REASONS)
+
     def test_rejected_readings_are_listed(self, node: Node, capsys: pytest.CaptureFixture[str]) -> None:
         node.answers["GET /readings/rejected"] = page(
             {"sensor": "a", "reason": "range", "reading": {"t": 99}}
@@ -551,8 +555,8 @@ class TestSimulate:
         options = ["--sensors", "2", "--seconds", "3", "--speed", "max", "--describe"]
         assert main(["sensors", "simulate", "weather", *options]) == 0
         assert [path for _, path, *_ in node.requests] == ["/readings"]
-        checks = ReadingChecks({}.get, max_age=60_000, max_ahead=0, auto_register=True)
-        found = [checks.check(line, parse_time(line["time"]) or 0) for line in node.lines]
+        all_checks = ReadingChecks({}.get, max_age=60_000, max_ahead=0, auto_register=True)
+        found = [all_checks.check(line, parse_time(line["time"]) or 0) for line in node.lines]
         assert [each.sensor.id for each in found if isinstance(each, Newcomer)] == [
             "weather-1",
             "weather-2",
