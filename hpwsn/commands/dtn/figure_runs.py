@@ -89,7 +89,7 @@ def _measure(arguments: argparse.Namespace) -> list[Measured]:
     try:
         base = DEFAULTS if arguments.duration is None else replace(DEFAULTS, duration=arguments.duration)
     except WrongParameter as error:
-        raise BadArguments(f"--{error.name} {error.reason}") from None
+        raise BadArguments(f"--duration {arguments.duration} is not possible: {error}") from None
     chosen: tuple[Experiment, ...] = tuple(
         one for one in EXPERIMENTS if arguments.only is None or one.name in arguments.only
     )
