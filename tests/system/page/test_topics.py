@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess
@@ -159,6 +159,27 @@ async def test_a_topic_that_does_not_exist_has_similar_ones_and_can_be_added(
     page = await open_page(node, "topics?topic=ALL:STAT", expected=("404 GET",))
     await page.locator(".side .notice").get_by_role("button", name="ALL:STATE").click()
     await expect(page.locator(".side h2")).to_have_text("ALL : STATE")
+
+
+async def test_a_topic_that_does_not_exist_is_not_read_before_it_is_known_whether_it_may_appear(
+    node: NodeProcess, open_page: OpenedPages
+) -> None:
+    released = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    async def hold_the_stream(page: Page) -> None:
+        await page.route("**/live?*", hold)
+
+    # A read of its messages would be another 404, which fails the test.
+    page = await open_page(
+        node, "topics?topic=ALL:STATO", expected=("404 GET .*STATO$",), prepare=hold_the_stream
+    )
+    await expect(page.get_by_test_id("watch-filter")).to_have_count(0)
+    released.set()
+    await expect(page.locator(".side")).to_contain_text("ALL:STATO does not exist.")
 
 
 async def test_a_search_shows_matches_with_the_topics_above_them(

@@ -65,6 +65,16 @@ function Title({ topic, item }) {
       ${!item.declared && html` <span class="topic-undeclared">undeclared</span>`}`}</p>`;
 }
 
+/**
+ * Of a topic that is absent: `unborn` where topics are created on first use, so that it can be watched and published
+ * on; `unsure` until the stream tells.
+ */
+function useUnborn(topic, absent) {
+  const open = useShared(({ live }) => Boolean(live.status) && live.status.directory?.open !== false);
+  const unsure = useShared(({ live, connection }) => !live.status && connection === "connecting");
+  return { unborn: absent && open && !problemOfName(topic, { deep: true }), unsure };
+}
+
 /** The panel. `banner` and `draft` are shown in it where it covers the tree, `undo` is a button for that. */
 export function TopicPanel({ tree, topic, item, error, tab, edits, actions, editing, cut, draft, banner, undo }) {
   const node = tree.node;
@@ -84,10 +94,9 @@ export function TopicPanel({ tree, topic, item, error, tab, edits, actions, edit
     const typing = event.target.closest("input, textarea, select");
     if (event.key === "Escape" && !typing && !event.defaultPrevented) close();
   }
-  const open = useShared((shared) => shared.live.status?.directory?.open !== false);
-  // Where topics are created on first use, one that does not exist yet can be watched and published on.
-  const unborn = !item && !form && open && error?.status === 404 && !problemOfName(topic, { deep: true });
-  const missing = error && html`<${Missing} topic=${topic} error=${error} actions=${actions} editing=${editing} />`;
+  const absent = !item && !form && error?.status === 404;
+  const { unborn, unsure } = useUnborn(topic, absent);
+  const missing = error && !unsure && html`<${Missing} topic=${topic} error=${error} actions=${actions} editing=${editing} />`;
   const body = item || form || unborn ? html`
     <${Tabs} label="About the topic" value=${shown} onChange=${(name) => change({ tab: name })} tabs=${[
       ["watch", "Watch"], ["subscribers", item ? `Subscribers ${count(item.subscribers)}` : "Subscribers"], ["history", "History"],
