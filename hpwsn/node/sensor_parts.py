@@ -6,7 +6,6 @@ no gateway and no window running, and loads no library for them.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -24,9 +23,9 @@ from hpwsn.door.rest.sensors.readings_door import ReadingsDoor
 from hpwsn.door.rest.sensors.sensors_door import SensorsDoor
 from hpwsn.door.rest.sensors.virtual_door import VirtualDoor
 from hpwsn.door.sensorthings.sensorthings_door import SensorThingsDoor
-from hpwsn.errors import HpwsnError, JournalUnavailable, SettingError
 from hpwsn.journal.store.records import Recovered
 from hpwsn.logs import counted
+from hpwsn.node.sensor_files import SensorFiles
 from hpwsn.node.sensor_gateways import open_mqtt, open_sensor_directory
 from hpwsn.node.virtual_services import VirtualServices
 from hpwsn.sensors.gateways.member_topics import MemberTopics
@@ -43,19 +42,15 @@ from hpwsn.sensors.intake.rejected_readings import RejectedReadings
 from hpwsn.sensors.readings.known_times import KnownTimes
 from hpwsn.sensors.readings.reading import Reading
 from hpwsn.sensors.registry.directory_sensors import KIND as OF_DIRECTORY
-from hpwsn.sensors.registry.directory_sensors import ReadOnlySensor
-from hpwsn.sensors.registry.sensor_registry import KIND, RegistryFull, SensorRegistry
-from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
+from hpwsn.sensors.registry.sensor_registry import KIND, SensorRegistry
 from hpwsn.sensors.virtual.definitions import KIND as VIRTUAL
-from hpwsn.sensors.virtual.definitions import Definitions, TooManyDefinitions
+from hpwsn.sensors.virtual.definitions import Definitions
 from hpwsn.sensors.virtual.last_results import LastResults
 from hpwsn.sensors.virtual.past_readings import PastBusy
 from hpwsn.sensors.virtual.result_publisher import ResultPublisher
 from hpwsn.sensors.virtual.running_sensors import RunningSensors
 from hpwsn.sensors.virtual.service_jobs import ServiceJobs
-from hpwsn.sensors.virtual.templates_file import TemplatesFileRefused, load_templates
 from hpwsn.sensors.virtual.virtual_sensors import VirtualSensors
-from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn_client.wsn.soap.names import DIALECT_FULL
 from hpwsn_client.wsn.topics.topic_expressions import parse_topic_expression
 
@@ -88,7 +83,7 @@ class SensorParts:
         self.wanted = WantedSensors(self.settings.linger, parts.config.topics.simple_subtree)
         self.member_topics = MemberTopics(self.registry.get)
         self.mqtt: MqttGateway | None = None
-        self._reloading: asyncio.Task[None] | None = None
+        self._files = SensorFiles(self.settings, self.registry, self.virtual)
         self._connect()
 
     @property
@@ -199,7 +194,7 @@ class SensorParts:
         if self.directory is not None:
             await self.directory.start(parts.config.topics.start_wait)
             running.push_async_callback(self.directory.close)
-        await self._load_files()
+        await self._files.load()
         self.wanted.begin(self.registry)
         running.push_async_callback(self.wanted.close)
         self.virtual.begin()
@@ -265,51 +260,7 @@ class SensorParts:
         """Read files and directory again after SIGHUP; what cannot be used is logged and changes nothing."""
         if self.directory is not None:
             self.directory.reload()
-        self._reloading = asyncio.get_running_loop().create_task(self._reload())
-
-    async def _reload(self) -> None:
-        try:
-            await self._load_files()
-        except HpwsnError as error:
-            log.error("%s", error)
-
-    async def _load_files(self) -> None:
-        if self.settings.file:
-            await self._register_file(self.settings.file)
-        if self.settings.templates:
-            await self._define_file(self.settings.templates)
-
-    async def _register_file(self, file: str) -> None:
-        """Register the sensors of a file that are new or changed; others stay as they are."""
-        try:
-            found = await in_thread(load_sensors, Path(file))
-            changed = [sensor for sensor in found if self.registry.get(sensor.id) != sensor]
-            await self.registry.put(changed)
-        except SensorsFileRefused as error:
-            raise SettingError("sensors.file", file, str(error)) from error
-        except (RegistryFull, ReadOnlySensor) as error:
-            raise SettingError("sensors.file", file, f"cannot be used: {error}") from error
-        except (JournalUnavailable, TopicDirectoryError) as error:
-            log.error("the sensors of %s are not registered: %s; send SIGHUP to try again", file, error)
-            return
-        if changed:
-            log.info("registered %s from %s", counted(len(changed), "sensor"), file)
-
-    async def _define_file(self, file: str) -> None:
-        """Define the virtual sensors of a file that are new or changed; others stay as they are."""
-        try:
-            found = await in_thread(load_templates, Path(file))
-            changed = [template for template in found if self.virtual.get(template.name) != template]
-            await self.virtual.put(changed)
-        except TemplatesFileRefused as error:
-            raise SettingError("sensors.templates", file, str(error)) from error
-        except (TooManyDefinitions, ValueError) as error:
-            raise SettingError("sensors.templates", file, f"cannot be used: {error}") from error
-        except JournalUnavailable as error:
-            log.error("the virtual sensors of %s are not defined: %s; send SIGHUP to try again", file, error)
-            return
-        if changed:
-            log.info("defined %s from %s", counted(len(changed), "virtual sensor"), file)
+        self._files.reload()
 
     async def _note_last_reports(self) -> None:
         """Take the time of each sensor's current message as that of its last report."""
