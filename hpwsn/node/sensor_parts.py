@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from hpwsn.background import in_slices, in_thread
+from hpwsn.broker.admission.admission import Source
 from hpwsn.broker.registrations.interest_follower import InterestFollower
 from hpwsn.door.rest.sensors.history_door import HistoryDoor
 from hpwsn.door.rest.sensors.readings_door import ReadingsDoor
@@ -65,6 +66,8 @@ KEPT_BY_NONE = "readings are not kept: set sensors.history = true"
 NO_PYARROW = "readings are not kept: this needs pyarrow; pip install 'hpwsn[sensors]'"
 BELOW = parse_topic_expression("sensors//.|virtual//.", DIALECT_FULL, {})
 """All topics of physical and virtual sensors."""
+MQTT = Source(door="sensors", configured=True)
+"""Who publishes the readings of the MQTT broker."""
 
 
 class SensorParts:
@@ -200,7 +203,7 @@ class SensorParts:
         self.virtual.begin()
         running.push_async_callback(self.virtual.close)
         if settings.mqtt_url:
-            take = partial(self.intake.take, source="mqtt")
+            take = partial(self.intake.take, source="mqtt", publisher=MQTT)
             self.mqtt = open_mqtt(settings, Path(parts.config.data.dir), parts.name, take)
             if self.mqtt.commands is not None:
                 self.wanted.changed.add(self.mqtt.commands.tell)

@@ -23,8 +23,8 @@ TOPIC = "sensors/{}/readings"
 class MqttNode(SensorNode):
     """A node that takes the readings of a broker."""
 
-    def __init__(self, data: Path, url: str, **settings: object) -> None:
-        super().__init__(data, sensors={"mqtt_url": url, **settings})
+    def __init__(self, data: Path, url: str, *arguments: str, **settings: object) -> None:
+        super().__init__(data, *arguments, sensors={"mqtt_url": url, **settings})
 
     @property
     def link(self) -> dict[str, Any]:
@@ -276,6 +276,16 @@ def test_simulated_sensors_register_themselves_where_the_node_allows_it(
         assert all(each["kind"] == "weather" and each["quantities"] and each["place"] for each in found)
         node.has(20, "weather-2")
         assert set(node.figures["rejected"].values()) == {0}
+
+
+def test_the_broker_of_the_settings_needs_no_registration(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    with MqttNode(tmp_path / "data", mosquitto.url, "--set=registrations.required=true") as node:
+        node.register(sensor("s1"))
+        node.connected()
+        with field(mosquitto) as client:
+            client.publish_all(messages("s1", 5))
+        node.has(5)
+        assert node.post(*series("s1", 1, 2000.0)).status == 403
 
 
 def test_without_auto_register_simulated_sensors_are_unknown(node: MqttNode, mosquitto: Mosquitto) -> None:

@@ -53,11 +53,15 @@ DOORS = ("soap", "json", "onvif", "original", "peer", "backbone", "sensors")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who brings runs: a principal, the registration that the request was sent to, if any, and the door."""
+    """Who brings runs: a principal, the registration that the request was sent to, if any, and the door.
+
+    A source that the operator configured, such as an MQTT broker, needs no registration.
+    """
 
     principal: str = ANONYMOUS
     registration: str | None = None
     door: str = "soap"
+    configured: bool = False
 
 
 CLIENT = Source()
@@ -244,7 +248,7 @@ class Admission:
         """Raise the fault, or remember that this source may publish runs with that beginning."""
         registrations = self._registrations
         until = math.inf
-        if source.registration is not None or registrations.required:
+        if source.registration is not None or (registrations.required and not source.configured):
             until = registrations.check_publisher(run.before, source.registration)
         topic = None if run.topic is None else self._tree.canonical(run.topic)
         target = INTERNAL if topic is not None and self._tree.is_internal(topic) else None

@@ -205,6 +205,14 @@ async def test_a_registration_is_asked_for_once_until_a_registration_changes() -
     assert way.registrations.asked[-1] == (b"<known/>", "r")
 
 
+async def test_a_source_that_the_operator_configured_needs_no_registration() -> None:
+    way = Way()
+    way.registrations.required = True
+    way.admission.admit(Source(configured=True), [run_of(None, b"<x/>", before=b"<stranger/>")])
+    with pytest.raises(faults.PublisherRegistrationRejectedFault):
+        way.admission.admit(CLIENT, [run_of(None, b"<x/>", before=b"<stranger/>")])
+
+
 async def test_a_refusal_is_asked_for_every_time() -> None:
     way = Way()
     way.registrations.required = True
