@@ -78,6 +78,7 @@ async def _plotted(page: Page) -> None:
     """A virtual sensor with its results."""
     await page.locator('[data-testid="virtual"][data-name="gusts"]').click()
     await expect(page.get_by_test_id("last-text")).to_be_visible()
+    await expect(page.get_by_role("button", name="Virtual 3")).to_be_visible()
 
 
 SMOKE = "topics?scope=node:hall-1&topic=ALL:ALARM:SMOKE"

@@ -72,6 +72,9 @@ function replaced() {
   followed = false;
   // What the stream told last is not replaced by newer messages any more.
   state.set({ live: { ...state.get().live, topology: undefined } });
+  // What the stream has not told yet is asked at once, and all else as often as without a stream.
+  if (!state.get().live.status) ask();
+  tick();
 }
 
 /** Asks for the figures of the cluster now, and for what the stream would tell while it is closed. */
