@@ -124,17 +124,23 @@ class Catalogue:
 
     def change(self, added: Iterable[HistoryFile], removed: Iterable[HistoryFile]) -> None:
         """Add files, and remove others; those that are not there do not matter."""
-        for file in added:
-            self._days[file.day] = (*self._days.get(file.day, ()), file)
-            self.size += file.size
-        for file in removed:
-            left = tuple([each for each in self._days.get(file.day, ()) if each != file])
-            if len(left) < len(self._days.get(file.day, ())):
-                self.size -= file.size
+        come, go = _by_day(added), _by_day(removed)
+        for day in come.keys() | go.keys():
+            before = self._days.get(day, ())
+            gone = set(go.get(day, ()))
+            left = (*[file for file in before if file not in gone], *come.get(day, ()))
+            self.size += sum(file.size for file in left) - sum(file.size for file in before)
             if left:
-                self._days[file.day] = left
+                self._days[day] = left
             else:
-                self._days.pop(file.day, None)
+                self._days.pop(day, None)
+
+
+def _by_day(files: Iterable[HistoryFile]) -> dict[int, list[HistoryFile]]:
+    found: dict[int, list[HistoryFile]] = {}
+    for file in files:
+        found.setdefault(file.day, []).append(file)
+    return found
 
 
 def find_files(data: Path) -> tuple[list[HistoryFile], list[Path]]:
