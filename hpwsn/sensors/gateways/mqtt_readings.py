@@ -13,6 +13,7 @@ from hpwsn.background import in_thread
 from hpwsn.sensors.gateways.mqtt_link import MqttMessage
 from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate, sensor_of
 from hpwsn.sensors.intake.rejected_readings import beginning
+from hpwsn.sensors.physical.physical_sensor import shown
 from hpwsn.sensors.readings.formats import (
     RawReading,
     ReadingsTooMany,
@@ -20,7 +21,6 @@ from hpwsn.sensors.readings.formats import (
     Unparsed,
     parse_readings,
 )
-from hpwsn.sensors.readings.reading_fields import shown
 
 PARSED_HERE = 1 << 16
 """Bytes of the largest message that is parsed in the event loop; larger ones have a thread."""

@@ -25,12 +25,15 @@ LONGEST_NAME = 200
 """Characters of an id, a kind, a quantity, a unit or a tag."""
 MOST_QUANTITIES = 100
 MOST_TAGS = 100
+MOST_SHOWN = 200
+"""Characters of a wrong value that an error repeats."""
 
 _is_name = re.compile(NCNAME).fullmatch
 # Whatever XML can have in one line; JSON can also escape halves of characters.
 _is_line = re.compile("[ -\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*").fullmatch
 _brief = Repr()
 _brief.maxstring = _brief.maxother = _brief.maxlong = 80
+_brief.maxlevel = 2
 _FIELDS = ("id", "kind", "quantities", "place", "tags", "interval", "owner", "gateway", "on_demand")
 
 
@@ -101,13 +104,13 @@ def parse_sensor(document: object) -> PhysicalSensor:
         raise SensorRefused('a sensor is a JSON object such as {"id": "s1", "kind": "weather", …}')
     for name in document:
         if name not in _FIELDS:
-            raise SensorRefused(f"the field {name!r} is unknown; known fields are {', '.join(_FIELDS)}")
+            raise SensorRefused(f"the field {shown(name)} is unknown; known fields are {', '.join(_FIELDS)}")
     for name in ("id", "kind", "quantities"):
         if name not in document:
             raise SensorRefused(f"the field {name} is missing; a sensor has id, kind and quantities")
     on_demand = document.get("on_demand", False)
     if not isinstance(on_demand, bool):
-        raise SensorRefused(f"on_demand is {on_demand!r}; give true or false")
+        raise SensorRefused(f"on_demand is {shown(on_demand)}; give true or false")
     return PhysicalSensor(
         id=_name("id", document["id"]),
         kind=_name("kind", document["kind"]),
@@ -138,8 +141,9 @@ def is_line(value: object, longest: int = LONGEST_NAME) -> TypeGuard[str]:
 
 
 def shown(value: object) -> str:
-    """A wrong value as an error repeats it: what is long is cut."""
-    return _brief.repr(value)
+    """A wrong value as an error repeats it, in at most MOST_SHOWN characters."""
+    text = _brief.repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
 
 
 def _quantity_document(quantity: Quantity) -> dict[str, Any]:
@@ -178,7 +182,8 @@ def _quantities(value: object) -> dict[str, Quantity]:
     for name, description in value.items():
         if name in RESERVED:
             raise SensorRefused(f"the quantity {name!r} has the name of another field; choose another name")
-        found[_name("the name of a quantity", name)] = _quantity(name, description)
+        named = _name("the name of a quantity", name)
+        found[named] = _quantity(named, description)
     return found
 
 

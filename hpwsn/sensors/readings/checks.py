@@ -11,11 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from hpwsn.sensors.physical.physical_sensor import PhysicalSensor, Quantity, SensorRefused, parse_sensor
+from hpwsn.sensors.physical.physical_sensor import (
+    PhysicalSensor,
+    Quantity,
+    SensorRefused,
+    parse_sensor,
+    shown,
+)
 from hpwsn.sensors.physical.units import ExactConversion
 from hpwsn.sensors.readings.formats import RawReading
 from hpwsn.sensors.readings.reading import Reading
-from hpwsn.sensors.readings.reading_fields import Fields, Malformed, fields_of, shown
+from hpwsn.sensors.readings.reading_fields import Fields, Malformed, fields_of
 from hpwsn.sensors.readings.reading_run import LARGEST, SensorRuns
 from hpwsn.sensors.readings.reading_times import parse_time, time_text
 

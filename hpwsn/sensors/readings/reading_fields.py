@@ -7,9 +7,9 @@ A value is a finite number, in the unit of the sensor's registration or in the u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from reprlib import Repr
 from typing import Any, NamedTuple
 
+from hpwsn.sensors.physical.physical_sensor import shown
 from hpwsn.sensors.readings.formats import RawReading, Unparsed
 from hpwsn.sensors.readings.reading_run import LARGEST
 from hpwsn.sensors.readings.reading_times import parse_time
@@ -17,9 +17,6 @@ from hpwsn.sensors.readings.reading_times import parse_time
 _OWN_FIELDS = frozenset({"sensor", "kind", "time", "longitude", "latitude"})
 _NUMBERS = (float, int)
 _BOUNDS = {"longitude": 180.0, "latitude": 90.0}
-_brief = Repr()
-_brief.maxstring = _brief.maxother = _brief.maxlong = 60
-_brief.maxlevel = 2
 
 
 class Fields(NamedTuple):
@@ -96,8 +93,3 @@ def _number(value: object) -> float | None:
     if type(value) not in _NUMBERS or not abs(value) <= LARGEST:  # type: ignore[arg-type]
         return None
     return float(value)  # type: ignore[arg-type]
-
-
-def shown(value: object) -> str:
-    """A wrong value as an error repeats it: what is long is cut."""
-    return _brief.repr(value)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpwsn.sensors.physical.physical_sensor import shown
 from hpwsn.sensors.readings.formats import Unparsed
-from hpwsn.sensors.readings.reading_fields import Fields, Malformed, fields_of, shown
+from hpwsn.sensors.readings.reading_fields import Fields, Malformed, fields_of
 
 NOW = 1_795_000_000_000
 
