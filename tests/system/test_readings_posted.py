@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.producer import register
+from tests.raw_soap import call
 from tests.sensor_node import SensorNode, ago, sensor, series
 
 LIMITS = {"readings_limit": 5, "rejected_kept": 10, "max_age": "1 h", "max_ahead": "1 min"}
@@ -191,6 +193,27 @@ def test_a_gateway_with_an_unknown_registration_is_refused(node: SensorNode, s: 
     found = node.ask("POST", "/readings", {"sensor": s, "t": 1}, headers=header)
     assert 400 <= found.status < 500
     assert node.events(f"sensors:weather:{s}") == []
+
+
+async def test_where_registrations_are_required_a_gateway_shows_its_own(tmp_path: Path) -> None:
+    with SensorNode(tmp_path / "data", "--set=registrations.required=true") as node:
+        node.register(sensor("s1"))
+        found = node.post({"sensor": "s1", "t": 1})
+        assert found.status == 403
+        assert "registrations.required" in found.body["error"]
+        assert node.figures["readings"] == 0
+        # Rejected readings are not published, and so need no registration.
+        assert node.post({"sensor": "s1", "t": 99}).status == 422
+        reply = await call(node.url, register(None, "sensors:weather:s1"))
+        assert reply.status == 200, reply.body
+        address = reply.content.findtext("{*}PublisherRegistrationReference/{*}Address")
+        assert address is not None
+        for shown in (address, address.rpartition("/")[2]):
+            header = {"Hpwsn-Registration": shown}
+            assert node.ask("POST", "/sensors/s1/readings", {"t": 2}, headers=header).status == 202
+        node.register(sensor("s2"))
+        assert node.ask("POST", "/sensors/s2/readings", {"t": 2}, headers=header).status == 403
+        assert [event["t"] for event in node.events("sensors:weather:s1")] == [2, 2]
 
 
 def test_of_equal_requests_at_the_same_time_each_reading_is_taken_once(node: SensorNode, s: str) -> None:
