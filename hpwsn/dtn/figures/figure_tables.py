@@ -1,7 +1,7 @@
 """Results of experiments as text and JSON, with the paper's values or trends beside ours.
 
-A trend compares the first with the last point of a sweep. It is level if the means differ by at most a tenth
-of the larger one, or for delivery by at most a percentage point.
+A trend compares the first with the last point of a sweep. It is level if the means differ by at most 5 % of
+the larger one, or for delivery by at most a percentage point.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpwsn.dtn.figures.experiments import DOWN, LEVEL, UP, Experiment, Point
 from hpwsn.dtn.figures.run_statistics import MEASURES, Statistic, as_json
 
 Statistics = Mapping[str, Statistic | None]
-TENTH, PERCENTAGE_POINT = 0.1, 1.0
+MARGIN, PERCENTAGE_POINT = 0.05, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Measured:
 def trend(means: Sequence[float], measure: str) -> str:
     """Whether means go up, down, or neither."""
     first, last = means[0], means[-1]
-    margin = PERCENTAGE_POINT if measure == "delivery" else TENTH * max(abs(first), abs(last))
+    margin = PERCENTAGE_POINT if measure == "delivery" else MARGIN * max(abs(first), abs(last))
     if abs(last - first) <= margin:
         return LEVEL
     return UP if last > first else DOWN
