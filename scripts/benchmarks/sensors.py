@@ -79,6 +79,8 @@ def measure(door: str, asked: argparse.Namespace) -> Measured:
                 progress(told(steady))
             for load in _ramp(door, node, given, asked) if "ramp" in asked.part else ():
                 every.append(load)
+                if ramp and ramp[-1].schedule.rate == load.schedule.rate:
+                    ramp.pop()
                 ramp.append(load)
         kept = node.kept()
         progress(f"{door}: {kept.readings:,} readings and {kept.results:,} results in the history")
@@ -104,7 +106,7 @@ def _sources(door: str, asked: argparse.Namespace) -> Iterator[tuple[Trial, dict
 
 
 def _ramp(door: str, node: Trial, given: dict[str, Any], asked: argparse.Namespace) -> Iterator[Load]:
-    """Rising rates, until one is not sustained twice in a row."""
+    """Rising rates, until one is not sustained twice in a row; each attempt is a load."""
     rate = asked.rate
     while rate < asked.most:
         rate = min(asked.most, _round(rate * FACTOR))
@@ -112,10 +114,10 @@ def _ramp(door: str, node: Trial, given: dict[str, Any], asked: argparse.Namespa
             progress(f"{door}: {rate:,.0f} readings/s for {asked.step:g} s")
             load = node.load(f"{door}, {rate:,.0f}/s", rate, asked.step, MODULES[door], **given)
             progress(told(load))
+            yield load
             if not load.problem:
                 break
-        yield load
-        if load.problem:
+        else:
             return
 
 
