@@ -218,27 +218,25 @@ async def test_pages_lose_and_repeat_nothing_while_readings_come(tmp_path: Path)
         await field.send(*before[:200])
         restart(field)
         await field.send(*before[200:])
-        done = asyncio.Event()
+        sent = 0
 
-        async def go_on() -> int:
-            """Send one reading before and one after all others, again and again."""
-            sent = 0
-            while not done.is_set():
+        async def go_on() -> None:
+            """Send readings before and after all others, one at a time."""
+            nonlocal sent
+            for _ in range(200):
                 sent += 1
                 await field.send({"sensor": "w3", "time": at(-sent / 1000), "temperature": -1.0})
                 await field.send({"sensor": "w3", "time": at(100 + sent / 1000), "temperature": -1.0})
-            return sent
 
         expected = [each["time"] for each in sorted(before, key=lambda each: each["time"])]
-        sending = asyncio.create_task(go_on())
         for limit in (1, 7, 1000):
+            sending = asyncio.create_task(go_on())
             found = await field.pages(limit)
             assert [item["time"] for item in found if item["sensor"] != "w3"] == expected
             assert [item["time"] for item in found] == sorted(item["time"] for item in found)
             assert len({(item["sensor"], item["time"]) for item in found}) == len(found)
-        done.set()
-        sent = await sending
-        assert len(await field.items()) == 300 + 2 * sent
+            await sending
+        assert len(await field.items()) == 300 + 2 * 600
 
 
 async def test_results_of_a_virtual_sensor_are_kept_as_they_were_published(tmp_path: Path) -> None:
