@@ -187,7 +187,7 @@ async def test_spans_of_definitions_are_exact(page: Page, seconds: float, text: 
 
 
 async def test_the_texts_of_readings_are_those_of_the_answer(page: Page) -> None:
-    readings = [
+    readings: list[Any] = [
         {"sensor": "a", "t": 12345678901234567890, "reading": {"reading": [1, {"reading": 2}]}},
         'text with "quotes", {braces} and "reading": 1',
         [1.0, None, {"items": []}],

@@ -278,7 +278,8 @@ async def test_many_sensors_are_drawn_together_and_stay_below_the_budget(
 
     async def all_drawn() -> bool:
         counts = await groups.evaluate_all("groups => groups.map((group) => Number(group.dataset.count))")
-        return sum(counts) + await page.get_by_test_id("mark").count() == 3000
+        drawn: int = sum(counts) + await page.get_by_test_id("mark").count()
+        return drawn == 3000
 
     await eventually(all_drawn)
     assert await page.evaluate("document.querySelectorAll('*').length") < MOST_ELEMENTS
