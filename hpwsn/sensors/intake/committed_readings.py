@@ -2,7 +2,7 @@
 
 It is told of every commit, whichever way a reading came: through the intake, from another node, over
 ActiveMQ, or as an event that a publisher wrote. So the history and the virtual sensors see the same readings
-in the same order as every subscriber. A node without sensors does not add it.
+in the same order as every subscriber. On a node without sensors it looks at the root of each topic.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from hpwsn.listeners import Listeners
 from hpwsn.notification import Run
+from hpwsn.sensors.physical.physical_sensor import ROOT
 from hpwsn.sensors.readings.reading import Reading
 from hpwsn.sensors.readings.reading_run import ReadingRun, readings_of, sensor_names
 
@@ -30,13 +31,14 @@ class CommittedReadings:
         """Look at the runs of one commit; what is on an internal topic is passed over."""
         found: list[Numbered] = []
         for run in runs:
-            size = run.size
-            if run.target is None:
+            size, topic = run.size, run.topic
+            # For all other topics this is all that a commit costs.
+            if topic is not None and topic.path[0] == ROOT and run.target is None:
                 if type(run) is ReadingRun and size == 1:
                     (reading,) = run.readings
                     if reading is not None:
                         found.append((first, reading))
-                elif sensor_names(run.topic) is not None:
+                elif sensor_names(topic) is not None:
                     found += [
                         (offset, reading)
                         for offset, reading in enumerate(readings_of(run), first)
