@@ -30,10 +30,11 @@ def statistics_table(results: Mapping[str, Mapping[str, Statistic | None]], unit
 
 
 def cell(name: str, one: Statistic | None) -> str:
-    """A mean with its deviation, or a dash where nothing was measured."""
+    """A mean with its deviation, if it has one; a dash where nothing was measured."""
     if one is None:
         return "-"
-    return f"{one.mean:.{DECIMALS[name]}f} ± {one.deviation:.{DECIMALS[name]}f}"
+    mean = f"{one.mean:.{DECIMALS[name]}f}"
+    return f"{mean} ± {one.deviation:.{DECIMALS[name]}f}" if one.deviation else mean
 
 
 def make_folder(folder: Path) -> None:

@@ -24,33 +24,24 @@ from hpwsn.errors import HpwsnError
 from hpwsn_client.commands.completion import print_warning
 
 WIDTH = 30
-QUIET = 10.0
-"""Seconds between two lines of progress where standard error is no terminal."""
+"""Characters of a full bar."""
 
 
 class ProgressBar:
-    """A bar on a terminal, elsewhere a line every ten seconds."""
+    """A bar on standard error, if that is a terminal."""
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._begins = self._last = time.monotonic()
+        self._begins = time.monotonic()
         self._terminal = sys.stderr.isatty()
 
     def show(self, done: int, note: str = "") -> None:
         """Tell how many runs are done."""
-        now = time.monotonic()
-        text = f"{done}/{self._total} runs  {now - self._begins:.0f} s  {note}".rstrip()
         if self._terminal:
             filled = WIDTH * done // self._total
-            print(
-                f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] {text}\x1b[K",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
-        elif now - self._last >= QUIET:
-            self._last = now
-            print(text, file=sys.stderr, flush=True)
+            bar = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{self._total} runs"
+            text = f"{bar}  {time.monotonic() - self._begins:.0f} s  {note}".rstrip()
+            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """End the line of the bar."""

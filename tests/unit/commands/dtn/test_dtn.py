@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from dataclasses import fields
@@ -170,3 +172,16 @@ def help_of(*command: str) -> str:
         parser = next(one for one in parser._subparsers._group_actions if name in one.choices).choices[name]
     text: str = parser.format_help()
     return text
+
+
+def test_a_terminal_shows_a_progress_bar_and_a_file_does_not() -> None:
+    parent, child = pty.openpty()
+    path = ":".join(map(str, (ROOT, ROOT / "client", ROOT / "admin")))
+    command = [sys.executable, "-m", "hpwsn", *SIMULATE, "--runs", "3", "--processes", "1"]
+    with os.fdopen(parent, "rb", buffering=0) as terminal:
+        subprocess.run(command, stdout=subprocess.PIPE, stderr=child, env={"PYTHONPATH": path}, check=True)
+        os.close(child)
+        shown = terminal.read(100_000).decode()
+    assert "[" + "#" * 30 + "] 3/3 runs" in shown
+    quiet = subprocess.run(command, capture_output=True, env={"PYTHONPATH": path}, check=True)
+    assert quiet.stderr == b""
