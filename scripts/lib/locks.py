@@ -39,9 +39,11 @@ class Lock:
 
 
 BUILD = Lock("build", "what builds hpwsn, and those packages that have no wheel; install it first")
-CORE = Lock("core", "a node and the client, with the extra sensors", ("sensors",))
+CORE = Lock("core", "a node and the client, with the extras carriers and sensors", ("carriers", "sensors"))
 NODE = Lock(
-    "node", "a node with the extras activemq, ldap, fast and sensors", ("activemq", "fast", "ldap", "sensors")
+    "node",
+    "a node with the extras activemq, carriers, fast, ldap and sensors",
+    ("activemq", "carriers", "fast", "ldap", "sensors"),
 )
 DEV = Lock("dev", "development: tests, checks and benchmarks", ("dev",))
 BUILD_OF_OTHERS = ("cffi >=1.17,<3",)
