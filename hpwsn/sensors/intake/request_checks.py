@@ -35,6 +35,9 @@ FEW = 100
 MOST_CONVERSIONS = 10_000
 """Pairs of units whose conversion is remembered."""
 
+_OPEN = frozenset({Newcomer, Unconverted})
+"""What must be looked at again."""
+
 Register = Callable[[Sequence[PhysicalSensor]], Awaitable[object]]
 """Registers sensors, all or none."""
 
@@ -61,7 +64,7 @@ class RequestChecks:
                 yield
 
         await in_turns(check(), len(raw))
-        while open_ := [at for at, each in enumerate(checked) if isinstance(each, Newcomer | Unconverted)]:
+        while open_ := [at for at, each in enumerate(checked) if type(each) in _OPEN]:
             refused = await self._resolve([checked[at] for at in open_])
             # The sensor of a reading without its kind may be registered by another reading of the request.
             unknown = [at for at, each in enumerate(checked) if _is_unknown(each)]
