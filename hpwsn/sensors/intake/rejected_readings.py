@@ -185,11 +185,12 @@ def _cut(text: str, most: int) -> str:
 
 
 def _json(value: object) -> str:
-    """JSON in ASCII; what no JSON has, such as NaN or an endless depth, as text."""
+    """JSON; what no JSON has, such as NaN or an endless depth, as text, and halves of characters as `?`."""
     try:
-        return json.dumps(value, allow_nan=False)
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (ValueError, RecursionError):
         return json.dumps(json.dumps(value) if _is_shallow(value) else "nested too deeply to be kept")
+    return text.encode("utf-8", "replace").decode()
 
 
 def _is_shallow(value: object) -> bool:

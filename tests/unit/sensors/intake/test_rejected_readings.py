@@ -165,6 +165,14 @@ async def test_a_reading_nested_beyond_all_bounds_is_kept_as_a_remark(tmp_path: 
     assert "nested too deeply" in (await only(found))["reading"]
 
 
+async def test_halves_of_characters_are_replaced_so_that_the_readings_can_be_sent(tmp_path: Path) -> None:
+    found = opened(tmp_path)
+    await found.add([Rejected("\udc00", Rejection("unknown-sensor", "é"), {"a\ud800": "\udfff☂"})], "http")
+    for kept in (found, opened(tmp_path)):
+        item = await only(kept)
+        assert (item["sensor"], item["detail"], item["reading"]) == ("?", "é", {"a?": "?☂"})
+
+
 async def test_a_large_object_is_kept_as_the_beginning_of_its_text(tmp_path: Path) -> None:
     found = opened(tmp_path)
     large = {f"q{n}": n for n in range(10_000)}
