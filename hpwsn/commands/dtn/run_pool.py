@@ -58,7 +58,7 @@ def warn_without_numba() -> None:
     """Warn if runs will be interpreted."""
     if find_spec("numba") is None:
         print_warning(
-            "numba is not installed, so the runs are interpreted and take over 100 times as long;"
+            "numba is not installed, so the runs are interpreted and take 50 times as long or more;"
             " install it with: pip install 'hpwsn[fast]'"
         )
 
