@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from lxml import etree
 
 from hpwsn.commands.main import build_parser, main
 from hpwsn.dtn.scenario.simulation_parameters import Parameters
+from tests.patience import PATIENCE, until
 
 ROOT = Path(__file__).parents[4]
 SMALL = ["--sensors", "8", "--mobiles", "2", "--duration", "100", "--quiet", "10", "--interval", "10"]
@@ -185,3 +188,38 @@ def test_a_terminal_shows_a_progress_bar_and_a_file_does_not() -> None:
     assert "[" + "#" * 30 + "] 3/3 runs" in shown
     quiet = subprocess.run(command, capture_output=True, env={"PYTHONPATH": path}, check=True)
     assert quiet.stderr == b""
+
+
+def ended_by(end: signal.Signals, worker: bool) -> tuple[int, str, str]:
+    """Status and output of a long simulation in two processes, whose worker or parent gets a signal."""
+    path = ":".join(map(str, (ROOT, ROOT / "client", ROOT / "admin")))
+    command = [sys.executable, "-m", "hpwsn", "dtn", "simulate", "--runs", "5000", "--processes", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": path}
+    ) as process:
+        found: list[psutil.Process] = []
+
+        def started() -> bool:
+            found[:] = [
+                child
+                for child in psutil.Process(process.pid).children()
+                if any("spawn_main" in word for word in child.cmdline())
+            ]
+            return len(found) == 2
+
+        until(started, lambda: "there are no two workers")
+        (found[0] if worker else process).send_signal(end)
+        out, err = process.communicate(timeout=PATIENCE)
+        assert not [one for one in found if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+    return process.returncode, out, err
+
+
+def test_a_killed_process_of_the_runs_is_an_error_of_one_line() -> None:
+    status, out, err = ended_by(signal.SIGKILL, worker=True)
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "a process of the simulation was killed" in err
+
+
+def test_an_interrupt_ends_all_processes_in_silence() -> None:
+    assert ended_by(signal.SIGINT, worker=False) == (130, "", "")
