@@ -141,6 +141,7 @@ class Node:
         parts.processor.restore_internal(recovered.internal)
         parts.admission.restore(recovered.message_ids)
         parts.sensors.restore(recovered)
+        parts.dtn.restore(recovered)
         await parts.pull_subscriptions.remove_orphans()
         await parts.conditions.look()
         if recovered.next_offset > 1 or subscriptions or points:
@@ -194,6 +195,7 @@ class Node:
             if not parts.topics.problem():
                 removed.look()
         await parts.sensors.start(running)
+        await parts.dtn.start(running)
 
     async def _open_doors(self) -> None:
         parts, server = self.parts, self.config.server
@@ -213,6 +215,7 @@ class Node:
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         self._open_topics(app)
         parts.sensors.open_doors(app)
+        parts.dtn.open_doors(app)
         app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
         app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
@@ -286,6 +289,8 @@ class Node:
             status.reports["agent"] = parts.agent.figures
         status.reports["directory"] = parts.topics.status
         status.reports["sensors"] = parts.sensors.figures
+        if parts.dtn.exchange:
+            status.reports["dtn"] = parts.dtn.exchange.figures
         if parts.cluster:
             status.reports["routing"] = parts.cluster.forwarding.figures
             status.reports["cluster"] = parts.cluster.figures

@@ -57,6 +57,7 @@ from hpwsn.monitoring.live import LiveHub
 from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
+from hpwsn.node.dtn_parts import DtnParts
 from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.node.sensor_parts import SensorParts
 from hpwsn.notification import ORIGINAL, PARTIAL
@@ -153,7 +154,11 @@ class Parts:
 
     def needed_from(self) -> int | None:
         """The first offset of the log that retention must keep beside what consumers need, or None."""
-        needs = (self.cluster.needed_from() if self.cluster else None, self.sensors.needed_from())
+        needs = (
+            self.cluster.needed_from() if self.cluster else None,
+            self.sensors.needed_from(),
+            self.dtn.needed_from(),
+        )
         return min((offset for offset in needs if offset is not None), default=None)
 
     def _build_log(self) -> None:
@@ -423,6 +428,7 @@ class Parts:
             check_input=self.readers.check,
         )
         self.sensors = SensorParts(self)
+        self.dtn = DtnParts(self)
         followers: Sequence[InterestFollower[Any]] = (self.demand.interests, *self.sensors.followers)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)

@@ -19,6 +19,7 @@ from hpwsn.errors import HpwsnError, SettingError
 from hpwsn.journal.store.data_directory import why_unusable
 from hpwsn.listening import listen_problem
 from hpwsn.node.backbones import prepare_backbone
+from hpwsn.node.dtn_parts import load_key
 from hpwsn.node.sensor_gateways import check_mqtt, check_sensor_directory
 from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
@@ -149,6 +150,11 @@ def _sensors(config: Config) -> None:
     check_sensor_directory(config)
 
 
+def _carriers(config: Config) -> None:
+    if config.dtn.key_file:
+        load_key(config.dtn)
+
+
 def _tracing(config: Config) -> None:
     if not config.tracing.enabled:
         return
@@ -184,5 +190,6 @@ _CHECKS: tuple[Callable[[Config], object], ...] = (
     _links,
     _agent,
     _sensors,
+    _carriers,
     _tracing,
 )

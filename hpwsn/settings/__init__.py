@@ -18,6 +18,7 @@ from hpwsn.settings.broker import (
     SubscriptionsSettings,
     TopicsSettings,
 )
+from hpwsn.settings.carriers import DtnSettings
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
 from hpwsn.settings.config import SETTINGS, Config, sections
 from hpwsn.settings.process import (
@@ -40,6 +41,7 @@ __all__ = [
     "DataSettings",
     "DeadLettersSettings",
     "DeliverySettings",
+    "DtnSettings",
     "JournalSettings",
     "LogSettings",
     "MatchingSettings",

@@ -17,6 +17,7 @@ from hpwsn.settings.broker import (
     SubscriptionsSettings,
     TopicsSettings,
 )
+from hpwsn.settings.carriers import DtnSettings
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
 from hpwsn.settings.process import (
     DataSettings,
@@ -49,6 +50,7 @@ class Config:
     registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
     streams: StreamsSettings = field(default_factory=StreamsSettings)
     sensors: SensorsSettings = field(default_factory=SensorsSettings)
+    dtn: DtnSettings = field(default_factory=DtnSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)

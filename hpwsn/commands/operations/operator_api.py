@@ -165,6 +165,12 @@ def download(
     return _exchange("GET", url, None, {}, content_type, timeout, remedy, ca, ())
 
 
+def download_range(url: str, first: int, last: int, *, ca: str | None = None) -> bytes:
+    """The bytes of a resource from one to another, both included, or fewer at the end of a connection."""
+    headers = {"Range": f"bytes={first}-{last}"}
+    return _exchange("GET", url, None, headers, "*/*", TIMEOUT, REMEDY, ca, ())
+
+
 def _exchange(
     method: str,
     url: str,

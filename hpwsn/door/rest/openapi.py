@@ -3,7 +3,7 @@
 The document is stored in parts, in the folder openapi_parts: document.json has what all share, and each other
 file the paths and schemas of one subject. The parts that the admin node has too are in hpwsn.http_json. This
 module joins them, and adds the version and the node's address. The document describes the events in JSON, the
-operator API, the stream services and the sensors; the WSDL describes SOAP. It contains no limits that are
+operator API, the stream services, the sensors and the carriers; the WSDL describes SOAP. It contains no limits that are
 settings of a node, and no grammar of topics or XPath. Its other limits repeat constants of the code, and
 tests/unit/door/rest/test_openapi.py compares the two.
 """
@@ -29,6 +29,7 @@ PARTS = (
     "topic_editing",
     "streams",
     "sensors",
+    "carriers",
 )
 """The subjects, one file each, in the order of the document."""
 

@@ -1,0 +1,1 @@
+"""Bundles: files in which carriers take events from node to node."""
