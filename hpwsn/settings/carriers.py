@@ -1,7 +1,7 @@
 """The section `dtn`: what carriers take from node to node, and the limits of their bundles.
 
-The limits bound what one bundle can cost a node: memory and a file of `bundle_bytes` each time that one is made
-or delivered, and what is kept until a gap is filled.
+The limits bound what a bundle costs a node: memory and a file of `bundle_bytes` when it is made or
+delivered, and what is kept until a gap is filled.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from hpwsn.settings.quantities import Duration, Integer, Size, Text
 from hpwsn.settings.setting import MIB, setting
 
 HOUR = 3600.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
