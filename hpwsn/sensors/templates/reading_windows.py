@@ -65,6 +65,10 @@ class ReadingWindows:
         elif make_up:
             self._next = min(self._next, max(number, self._oldest_at(now)))
 
+    def go_back(self, now: int) -> None:
+        """Open the windows again that are not closed at `now`, after the clock was set back."""
+        self._next = min(self._next, self._open_at(now))
+
     def add(self, sensor: str, time: int, value: float) -> None:
         """Hold a reading until its window closes."""
         number = time // self._every

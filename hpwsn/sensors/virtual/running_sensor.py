@@ -43,6 +43,10 @@ class RunningSensor:
         """When its next window closes."""
         return self.windows.due
 
+    def begin_anew(self, now: int) -> None:
+        """Go on with the windows that are open at `now`, since the clock was set back."""
+        self.windows.go_back(now)
+
     def close_windows(self, now: int) -> Iterator[Result]:
         """The results of the windows that are due, in order; a silent window may have none."""
         if self.windows.refused and not self.told_full:

@@ -134,6 +134,18 @@ def test_after_a_suspension_over_its_end_a_long_window_is_closed() -> None:
     assert windows.begin == 11 * day
 
 
+def test_after_the_clock_was_set_back_windows_are_as_at_that_time() -> None:
+    windows = ReadingWindows(1000, 500, 3_600_000, 10)
+    windows.add("a", 3_600_100, 1.0)
+    windows.go_back(7_200_000)
+    assert windows.begin == 3_599_000
+    windows.go_back(10_200)
+    assert windows.begin == 9000
+    windows.add("a", 9999, 2.0)
+    assert closed(windows, 10_500) == {10_000: {("a", 9999): 2.0}}
+    assert windows.late == 0
+
+
 arrivals = st.lists(
     st.tuples(
         st.integers(0, 300), st.sampled_from(["a", "b", "c"]), st.integers(-2000, 2000), st.floats(-99, 99)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hpwsn.sensors.virtual.closing_times import AT_ONCE, LONGEST_WAIT, ClosingTimes
+import pytest
+
+from hpwsn.sensors.virtual.closing_times import AT_ONCE, LONGEST_WAIT, SET_BACK, ClosingTimes
 from tests.virtual_time import run
 
 
@@ -16,6 +18,11 @@ class Window:
         self.due = due
         self.every = every
         self.closed = False
+        self.anew: list[int] = []
+
+    def begin_anew(self, now: int) -> None:
+        self.anew.append(now)
+        self.due = now + self.every
 
 
 class Closings:
@@ -136,6 +143,23 @@ def test_a_clock_that_jumps_back_closes_nothing_before_it_is_due() -> None:
         assert closings.seen == []
         await asyncio.sleep(5.5)
         assert [when for when, _ in closings.seen] == [10_000]
+
+    run(test())
+
+
+@pytest.mark.parametrize(("back", "anew"), [(SET_BACK - 1000, False), (SET_BACK + 2000, True)])
+def test_windows_begin_anew_once_if_the_clock_goes_back_by_more_than_a_minute(back: int, anew: bool) -> None:
+    async def test() -> None:
+        closings = Closings()
+        windows = [closings.window(10_000, 1000), closings.window(10_500, 1000)]
+        over = closings.window(20_000)
+        await asyncio.sleep(5)
+        over.closed = True
+        closings.jumped = -back / 1000
+        await asyncio.sleep(5)
+        assert [len(window.anew) for window in windows] == [anew, anew]
+        assert over.anew == []
+        assert bool(closings.seen) is anew
 
     run(test())
 
