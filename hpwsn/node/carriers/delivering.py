@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from hpwsn.broker.admission.admission import Admission
 from hpwsn.dtn.bundles.bundle import Bundle, CarriedEvent, Origin
@@ -66,7 +66,7 @@ class Delivering:
         found: Counter[str] = Counter()
         before, held = self.published, []
         known = self._known_by_link
-        for event in sorted(bundle.events, key=lambda event: (event.origin, event.number)):
+        for event in in_order(bundle.events):
             outcome = self._judge(event, bundle)
             found[outcome] += 1
             if outcome == "published":
@@ -175,6 +175,17 @@ class Delivering:
 
 
 _OUTCOMES = {Verdict.PUBLISH: "published", Verdict.REPEATED: "repeated", Verdict.HOLD: "held"}
+
+
+def in_order(events: Sequence[CarriedEvent]) -> Iterator[CarriedEvent]:
+    """The events, with those of each origin by number, and otherwise as their maker had them in its log."""
+    numbered: dict[Origin, list[CarriedEvent]] = {}
+    for event in events:
+        numbered.setdefault(event.origin, []).append(event)
+    following = {
+        origin: iter(sorted(found, key=lambda event: event.number)) for origin, found in numbered.items()
+    }
+    return (next(following[event.origin]) for event in events)
 
 
 def run_of(event: CarriedEvent) -> Run:

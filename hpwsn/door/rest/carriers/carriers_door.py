@@ -154,7 +154,8 @@ class CarriersDoor:
     async def _uploaded(self, digest: str) -> bytes:
         data = await self._pieces().read(digest)
         if data is None:
-            raise bad(f"the upload {digest} is not complete; GET /dtn/uploads/{digest} has the next byte")
+            self._pieces().remove(digest)
+            raise bad(f"the upload is not complete, or is not of the SHA-256 {digest}; begin it again")
         return data
 
     def _on(self) -> Exchange:
