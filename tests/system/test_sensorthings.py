@@ -81,6 +81,7 @@ def results(found: list[dict[str, Any]]) -> list[float]:
 
 def test_a_client_walks_from_the_root_to_every_value(node: NodeProcess) -> None:
     kinds = {each["name"]: each["url"] for each in fetch(f"{node.base}/sta/v1.1")["value"]}
+    assert fetch(f"{node.base}/sta/v1.1/") == fetch(f"{node.base}/sta/v1.1")
     assert set(kinds) == {"Things", "Datastreams"}
     things = fetch(kinds["Things"])["value"]
     assert [thing["name"] for thing in things] == ["w1", "w2", "w3", "w4"]

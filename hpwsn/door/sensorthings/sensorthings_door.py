@@ -52,7 +52,8 @@ class SensorThingsDoor:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
-        return [web.get(BASE, self._list_kinds), web.get(BASE + "/{path:.*}", self._read)]
+        read = web.get(BASE + "/{path:.*}", self._read)
+        return [web.get(BASE, self._list_kinds), web.get(BASE + "/", self._list_kinds), read]
 
     @answers_in_json
     async def _list_kinds(self, request: web.Request) -> web.StreamResponse:
