@@ -1,8 +1,8 @@
 """A physical sensor: its id, kind, quantities, place, tags and how it reports.
 
-Parses and encodes the JSON form of ARCHITECTURE.md, which files, the API and the journal share. An id and a
-kind are names of topics, since the events of a sensor are on `sensors:KIND:ID`. What is wrong with a
-description raises SensorRefused, which names the field, its value and what to write instead.
+Parses and encodes the JSON form, which files, the API and the journal share. An id and a kind are names of
+topics, since the events of a sensor are on `sensors:KIND:ID`. What is wrong with a description raises
+SensorRefused, which names the field, its value and what to write instead.
 """
 
 from __future__ import annotations

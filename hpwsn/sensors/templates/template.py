@@ -1,8 +1,8 @@
 """The template of a virtual sensor: which physical sensors, which quantity, how, how often, and what follows.
 
-Parses and encodes the JSON form of ARCHITECTURE.md, which the API, the file and the journal share. The name
-of a virtual sensor is a name of topics, since its events are on `virtual:NAME`. What is wrong with a
-template raises SensorRefused, which names the field, its value and what to write instead.
+Parses and encodes the JSON form, which the API, the file and the journal share. The name of a virtual sensor
+is a name of topics, since its events are on `virtual:NAME`. What is wrong with a template raises
+SensorRefused, which names the field, its value and what to write instead.
 """
 
 from __future__ import annotations
