@@ -15,6 +15,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -28,7 +29,6 @@ SHOWN = 60
 RawReading = Any
 _TEXTS = frozenset({"sensor", "kind", "time"})
 _BLANKS = " \t\r"
-_json = json.JSONDecoder()
 _is_number = re.compile(r"[ \t]*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t]*").fullmatch
 _column = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\]\s*)?").fullmatch
 
@@ -53,6 +53,19 @@ class Unparsed(NamedTuple):
     text: str
     problem: str
     sensor: str | None = None
+
+
+def _object(fields: list[tuple[str, Any]]) -> RawReading:
+    """A JSON object; one with a field twice has a value that would be lost, and is Unparsed."""
+    found = dict(fields)
+    if len(found) == len(fields):
+        return found
+    twice = next(name for name, times in Counter(name for name, _ in fields).items() if times > 1)
+    text = ", ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields)
+    return Unparsed(f"{{{text}}}", f"the field {_shown(twice)!r} is given twice; give each field once")
+
+
+_json = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def parse_readings(data: bytes, form: str | None, limit: int) -> list[RawReading]:

@@ -79,6 +79,8 @@ def _place(raw: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _measured(name: str, value: object) -> tuple[float, str | None]:
+    if isinstance(value, Unparsed):
+        raise Malformed(f"{shown(name)}: {value.problem}")
     number, unit = _number(value), None
     if isinstance(value, dict) and value.keys() == {"value", "unit"}:
         number, unit = _number(value["value"]), value["unit"]

@@ -129,6 +129,15 @@ def test_a_line_ends_only_with_a_line_feed() -> None:
     assert parsed('{"sensor": "a\u2028b"}\r\n \t\n{"t": 1}', LINES) == [{"sensor": "a\u2028b"}, {"t": 1}]
 
 
+@pytest.mark.parametrize("form", [OBJECTS, LINES, None])
+def test_an_object_with_a_field_twice_loses_no_value_in_silence(form: str | None) -> None:
+    twice = '{"t": 1, "t": 2}'
+    data = f'{{"t": 0}}\n{twice}' if form == LINES else f'[{{"t": 0}}, {twice}]'
+    good, bad = parsed(data, form)
+    assert good == {"t": 0}
+    assert (bad.text, bad.problem) == (twice, "the field 't' is given twice; give each field once")
+
+
 @pytest.mark.parametrize("item", [1, "x", None, True, [], [[]]])
 def test_an_item_that_is_no_object_is_left_to_the_checks(item: Any) -> None:
     assert parsed(json.dumps([item, {"t": 1}]), OBJECTS) == [item, {"t": 1}]

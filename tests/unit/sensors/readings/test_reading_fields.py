@@ -53,6 +53,7 @@ def test_names_of_quantities_are_not_judged_here() -> None:
         ({"time": "1970-01-01T00:00:01Z"}, "there is no value"),
         ({"t": "x"}, "'t' is 'x'"),
         ({"t": {"value": 1, "unit": 1}}, "'t' is {"),
+        ({"t": Unparsed("{}", "the field 'value' is given twice")}, "'t': the field 'value' is given twice"),
     ],
 )
 def test_an_error_names_the_field_and_its_value(raw: Any, problem: str) -> None:
