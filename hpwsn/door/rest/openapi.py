@@ -3,9 +3,9 @@
 The document is stored in parts, in the folder openapi_parts: document.json has what all share, and each other
 file the paths and schemas of one subject. The parts that the admin node has too are in hpwsn.http_json. This
 module joins them, and adds the version and the node's address. The document describes the events in JSON, the
-operator API, the stream services, the sensors and the carriers; the WSDL describes SOAP. It contains no limits
-that are settings of a node, and no grammar of topics or XPath. Its other limits repeat constants of the code,
-and tests/unit/door/rest/test_openapi.py compares the two.
+operator API, the stream services, the sensors and the carriers; the WSDL describes SOAP. It contains no
+limits that are settings of a node, and no grammar of topics or XPath. Its other limits repeat constants of
+the code, and tests/unit/door/rest/test_openapi.py compares the two.
 """
 
 from __future__ import annotations
