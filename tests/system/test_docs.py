@@ -42,8 +42,8 @@ ENDLESS = re.compile(r"^ *(async )?for \w+ in receiver:", re.MULTILINE)
 PUBLISHES = re.compile(r"\.notify\(|hpwsn(-client)? publish ")
 ENVELOPE = re.compile(r"\{http://(schemas\.xmlsoap\.org|www\.w3\.org)/.*\}Envelope")
 
-FOLLOWED = {"sensors.md", "streams.md", "virtual-sensors.md", "webhooks.md"}
-"""Pages whose blocks build on each other; test_{sensor_guides,streams_tutorial,webhooks_page} follow them."""
+FOLLOWED = {"carriers.md", "sensors.md", "streams.md", "virtual-sensors.md", "webhooks.md"}
+"""Pages whose blocks build on each other; tests of their own follow them, such as test_carriers_guide."""
 BLOCKS = [block for path in DOCUMENTS if path.name not in FOLLOWED for block in blocks_of(path)]
 
 

@@ -28,7 +28,24 @@ SENSORS: tuple[Row, ...] = (
         (((), "sensors.rejected.*"),),
     ),
 )
-ROWS = (*broker_metrics.ROWS, *cluster_metrics.ROWS, *SENSORS)
+CARRIERS: tuple[Row, ...] = (
+    counter(
+        "hpwsn_carried_events_total",
+        "Events of carriers, by what became of them.",
+        {
+            "collected": "dtn.collected",
+            "published": "dtn.published",
+            "repeated": "dtn.repeated",
+            "passed": "dtn.passed",
+            "overflowed": "dtn.overflowed",
+        },
+        "outcome",
+    ),
+    counter("hpwsn_bundles_refused_total", "Bundles that were damaged, forged or malformed.", "dtn.refused"),
+    gauge("hpwsn_carried_held", "Events that wait for earlier ones of their origin.", "dtn.held"),
+    gauge("hpwsn_carried_gaps", "Gaps that were given up and not filled since.", "dtn.gaps"),
+)
+ROWS = (*broker_metrics.ROWS, *cluster_metrics.ROWS, *SENSORS, *CARRIERS)
 FAILURES = ("refused", "timeout", "client_error", "server_error", "garbage", "lost")
 """Reasons of failed sends that are shown as 0 before the first."""
 
