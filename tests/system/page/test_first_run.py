@@ -44,6 +44,25 @@ async def test_a_newcomer_publishes_watches_and_edits_without_leaving_the_page(
     await expect(page.get_by_test_id("topic-add").last).to_be_visible()
 
 
+@pytest.mark.parametrize("used", [False, True], ids=["new", "used"])
+async def test_a_late_stream_does_not_decide_which_overview_is_shown(
+    open_page: OpenedPages, node: NodeProcess, used: bool
+) -> None:
+    if used:
+        await publish(node, "plant", {"n": 1})
+    asked: list[str] = []
+
+    async def hold_stream(page: Page) -> None:
+        page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+        # Never answered, as long as the page is open.
+        await page.route("**/live?*", lambda route: None)
+
+    page = await open_page(node, prepare=hold_stream)
+    await expect(page.get_by_test_id("first-run")).to_have_count(0 if used else 1)
+    await expect(page.get_by_role("heading", name="All is well")).to_have_count(1 if used else 0)
+    assert ("usual.js" in asked, "new_node.js" in asked) == (used, not used)
+
+
 async def test_messages_of_a_program_arrive_too(open_page: OpenedPages, node: NodeProcess) -> None:
     page = await open_page(node)
     publishing, listening, *_ = await commands(page)

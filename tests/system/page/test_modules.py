@@ -127,6 +127,25 @@ async def test_a_command_for_the_terminal_is_quoted(node: NodeProcess, open_page
     )
 
 
+async def test_links_of_a_node_that_is_lost_are_down(node: NodeProcess, open_page: OpenedPages) -> None:
+    page = await open_page(node, ready=False)
+    traffic = {"state": "up", "rate": 1, "bytes": 10, "unconfirmed": 0, "by": "tcp"}
+    pairs = [("one", "two"), ("one", "three"), ("two", "three"), ("three", "two")]
+
+    async def states(state: str) -> dict[str, str]:
+        nodes = [{"name": name, "state": "alive"} for name in ("one", "two")]
+        cluster = {
+            "clusters": [{"name": "c", "nodes": [*nodes, {"name": "three", "state": state}]}],
+            "links": [{"from": one, "to": other, **traffic} for one, other in pairs],
+        }
+        [links] = await page.evaluate(CALL, ["topology/links", "joinedLinks", cluster])
+        return {f"{link['from']}-{link['to']}": link["state"] for link in links}
+
+    assert await states("alive") == {"one-three": "up", "one-two": "up", "three-two": "up"}
+    for lost in ("dead", "left"):
+        assert await states(lost) == {"one-three": "down", "one-two": "up", "three-two": "down"}
+
+
 async def test_only_one_stream_of_a_tab_is_open(node: NodeProcess, open_page: OpenedPages) -> None:
     page = await open_page(node, ready=False)
     found = await page.evaluate(

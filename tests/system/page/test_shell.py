@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from page_pictures.browser import PHONE
-from playwright.async_api import Page, Request, expect
+from playwright.async_api import Page, Request, Route, expect
 
 from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess
@@ -119,7 +119,21 @@ async def test_search_finds_a_topic_by_keyboard_alone(open_page: OpenedPages, no
     await expect(page.get_by_role("option").filter(has_text="SMOKE")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(page).to_have_url(re.compile(r"/ui/topics\?topic=ALL(:|%3A)ALARM(:|%3A)SMOKE$"))
-    await expect(page.locator('[data-testid="topic"][data-topic="ALL:ALARM:SMOKE"]')).to_be_visible()
+    row = page.locator('[data-testid="topic"][data-topic="ALL:ALARM:SMOKE"]')
+    await expect(row).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(page.locator('[data-testid="topic"][data-topic="ALL:ALARM"]')).to_be_focused()
+
+
+async def test_escape_leaves_the_search_for_the_view(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, "topics")
+    await page.keyboard.press("/")
+    await page.keyboard.type("g")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Tab")
+    await expect(page.locator("main :focus")).to_have_count(1)
 
 
 async def test_keys_of_the_page_are_letters_while_somebody_types(
@@ -146,6 +160,52 @@ async def test_the_theme_follows_the_system_until_a_person_chooses(
         await expect(page.locator("body")).to_have_css("background-color", chosen)
         await page.reload()
         await expect(page.locator("body")).to_have_css("background-color", chosen)
+
+
+async def test_a_view_that_could_not_be_loaded_is_loaded_again(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, expected=["health.js", "streams.js", "ERR_FAILED"])
+    # Without this, the page tries again as soon as it hears of the node.
+    await page.get_by_role("button", name="Pause live updates").click()
+    await page.route(re.compile("views/(health|streams).js"), lambda route: route.abort())
+    await page.get_by_test_id("nav-health").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Health could not be loaded: the node does not")
+    await page.get_by_test_id("nav-streams").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Streams could not be loaded")
+    await page.unroute_all()
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("heading", name="Streams")).to_be_visible()
+
+
+async def test_a_view_is_loaded_again_once_the_node_is_heard_of(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, expected=["health.js", "ERR_FAILED"])
+    await page.get_by_role("button", name="Pause live updates").click()
+    await page.route("**/views/health.js", lambda route: route.abort())
+    await page.get_by_test_id("nav-health").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Health could not be loaded")
+    await page.unroute_all()
+    await page.get_by_role("button", name="Resume live updates").click()
+    await expect(page.get_by_role("heading", name="Health")).to_be_visible()
+
+
+async def test_a_part_that_could_not_be_loaded_appears_later(
+    open_page: OpenedPages, node: NodeProcess
+) -> None:
+    tried: list[str] = []
+
+    async def fail_once(page: Page) -> None:
+        async def handle(route: Route) -> None:
+            tried.append(route.request.url)
+            await (route.abort() if len(tried) == 1 else route.continue_())
+
+        await page.route("**/new_node.js", handle)
+
+    page = await open_page(node, prepare=fail_once, expected=["new_node.js", "ERR_FAILED"])
+    await expect(page.get_by_test_id("first-run")).to_be_visible()
+    assert len(tried) == 2
 
 
 async def test_live_updates_pause_and_resume(open_page: OpenedPages, shared_node: NodeProcess) -> None:

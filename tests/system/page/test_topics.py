@@ -301,6 +301,43 @@ async def test_ten_thousand_topics_are_open_with_few_elements(
     await expect(row(page, "R9:B9:C98")).to_be_in_viewport()
 
 
+SCROLL_BY_ROWS = """async (steps) => {
+  const tree = document.querySelector('[role="treegrid"]');
+  const list = tree.closest(".wrap");
+  const height = 33;
+  const drawn = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  const made = new Set(tree.querySelectorAll("tbody tr[data-topic]"));
+  const found = { changes: 0, missing: [] };
+  for (let step = 0; step < steps; step += 1) {
+    list.scrollTop += height;
+    await drawn();
+    await drawn();
+    const rows = [...tree.querySelectorAll("tbody tr[data-topic]")];
+    if (rows.some((each) => !made.has(each))) found.changes += 1;
+    for (const each of rows) made.add(each);
+    const frame = list.getBoundingClientRect();
+    for (const part of [0.1, 0.5, 0.95]) {
+      const hit = document.elementFromPoint(frame.left + 40, frame.top + frame.height * part);
+      if (!hit?.closest("tr")?.matches("[data-topic], [aria-rowindex='1']")) found.missing.push([step, part]);
+    }
+  }
+  return found;
+}"""
+
+
+async def test_scrolling_makes_rows_several_at_once_and_leaves_no_gap(
+    large: NodeProcess, open_page: OpenedPages
+) -> None:
+    page = await open_page(large, "topics")
+    for topic, below in (("R0", "R0:B0"), ("R0:B0", "R0:B0:C00")):
+        await row(page, topic).focus()
+        await page.keyboard.press("ArrowRight")
+        await row(page, below).wait_for()
+    found = await page.evaluate(SCROLL_BY_ROWS, 60)
+    assert found["missing"] == []
+    assert 2 <= found["changes"] <= 15
+
+
 async def test_a_level_of_thousands_is_loaded_to_its_end(tmp_path: Path, open_page: OpenedPages) -> None:
     file = tmp_path / "topics.toml"
     file.write_text("".join(f"[topics.flat.T{n:04}]\n" for n in range(2500)))

@@ -1,6 +1,9 @@
 // Parts of the page that are loaded when they are first shown: modules, and the style sheets that they need.
 import { html, useEffect, useState } from "./html.js";
 
+/** Milliseconds until a part that could not be loaded is asked for again. */
+const AGAIN = 2000;
+
 const styled = new Map();
 
 /** Loads a style sheet once, without its ending; resolves when it applies. */
@@ -30,13 +33,16 @@ export function lazy(load) {
     const [component, setComponent] = useState(() => known);
     useEffect(() => {
       let current = true;
-      if (!known) {
-        load().then((found) => {
-          known = found;
-          if (current) setComponent(() => found);
-        }, () => {});
-      }
-      return () => { current = false; };
+      let timer = 0;
+      const ask = () => load().then((found) => {
+        known = found;
+        if (current) setComponent(() => found);
+      }, () => { if (current) timer = setTimeout(ask, AGAIN); });
+      if (!known) ask();
+      return () => {
+        current = false;
+        clearTimeout(timer);
+      };
     }, []);
     return component && html`<${component} ...${props} />`;
   };

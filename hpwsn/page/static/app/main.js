@@ -17,6 +17,9 @@ const SignIn = lazy(async () => (await import("./shell/sign_in.js")).SignIn);
 function View() {
   const name = useAddress((found) => found.view);
   const [shown, setShown] = useState({ name: null, component: null, error: null });
+  const [attempt, setAttempt] = useState(0);
+  const live = useShared((shared) => shared.connection === "live");
+  const failed = Boolean(shown.error);
   const view = VIEWS[name];
   const { alive } = useScope();
   const known = useShared((shared) => shared.cluster !== null);
@@ -31,10 +34,14 @@ function View() {
       .then((component) => current && setShown({ name, component, error: null }))
       .catch((error) => current && setShown({ name, component: null, error }));
     return () => { current = false; };
-  }, [name]);
+  }, [name, attempt]);
+  useEffect(() => { if (failed && live) setAttempt(attempt + 1); }, [failed, live]);
   if (!view) return html`<${Notice} kind="empty">There is no view of this name. <a href="./">Go to the overview</a><//>`;
-  if (shown.error) return html`<p class="note bad" role="alert">${wordsOf(shown.error)}</p>`;
   if (shown.name !== name) return html`<${Loading} />`;
+  if (failed) {
+    return html`<${Notice} kind="error"><p role="alert">${view.title} could not be loaded: the node does not answer, or a newer version of the page is installed. Try again, or reload the page.</p>
+      <${Button} onClick=${() => setAttempt(attempt + 1)}>Try again<//><//>`;
+  }
   return html`<${shown.component} key=${name} />`;
 }
 

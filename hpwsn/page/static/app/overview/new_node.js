@@ -15,7 +15,7 @@ export function NewNode({ leave }) {
   useEffect(markReady, []);
   return html`
     <div class="head"><div><h1 class="verdict"><${State} shape="live">This node is ready<//></h1>
-      <p>Nothing was published yet. Three steps, here or in a terminal.</p></div>
+      <p>Three steps, here or in a terminal.</p></div>
       <div class="actions"><${Button} onClick=${leave}>Show the overview<//></div></div>
     <${FirstRun} />
     <${Tiles} nodes=${nodes} histories=${histories} range=${RANGE} alerts=${[]} />`;

@@ -106,7 +106,7 @@ export function CurlButton({ request, kind = "bare" }) {
 
 /** A command or address in a box, with a button that copies it. */
 export function Command({ prompt, children }) {
-  return html`<div class="command"><code>${prompt && html`<span class="dim">${prompt} </span>`}${children}</code>
+  return html`<div class="command"><code>${prompt && html`<span class="dim">${prompt} </span>`}${visible(children)}</code>
     <${Button} kind="bare" icon="copy" label="Copy" onClick=${() => copyText(String(children))} /></div>`;
 }
 

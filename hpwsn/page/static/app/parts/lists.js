@@ -11,7 +11,10 @@ const LARGEST_PAGE = 1000;
 const REFRESH = 2000;
 const SLOW = 150;
 
-/** The first and last row in sight of a list of equal rows in the element of `ref`. */
+/**
+ * The rows of a list of equal rows to have as elements: those in sight in the element of `ref`, and some beside them.
+ * They stay the same until one in sight is missing, since each change renders the list again.
+ */
 export function useWindow(ref, total, height) {
   const [range, setRange] = useState([0, 40]);
   const look = useCallback(() => {
@@ -27,9 +30,10 @@ export function useWindow(ref, total, height) {
         bottom = Math.min(bottom, frame.bottom);
       }
     }
-    const first = Math.max(0, Math.floor((top - box.top) / height) - OVERSCAN);
-    const last = Math.min(total, Math.max(first, Math.ceil((bottom - box.top) / height) + OVERSCAN));
-    setRange((before) => (before[0] === first && before[1] === last ? before : [first, last]));
+    const first = Math.max(0, Math.floor((top - box.top) / height));
+    const last = Math.min(total, Math.max(first, Math.ceil((bottom - box.top) / height)));
+    setRange((before) => (before[0] <= first && before[1] >= last ? before
+      : [Math.max(0, first - OVERSCAN), Math.min(total, last + OVERSCAN)]));
   }, [total, height]);
   useLayoutEffect(look);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Search over topics, subscriptions and nodes, in the bar; Enter or a click goes there.
+// Search over topics, subscriptions and nodes, in the bar; Enter or a click goes there, Escape goes to the view.
 import { html, useEffect, useRef, useState } from "../html.js";
 import { go } from "../address.js";
 import { get } from "../api.js";
@@ -24,6 +24,9 @@ async function search(text, node) {
     })),
   ];
 }
+
+/** Moves the focus behind the bar and the rail, so that Tab goes on in the view. */
+const focusView = () => document.getElementById("main")?.focus({ preventScroll: true });
 
 export function Search() {
   const [text, setText] = useState("");
@@ -56,8 +59,8 @@ export function Search() {
     setText("");
     setOpen(false);
     state.set({ searching: false });
+    focusView();
     result.open();
-    document.getElementById("find")?.blur();
   }
 
   function key(event) {
@@ -70,7 +73,7 @@ export function Search() {
       setText("");
       setOpen(false);
       state.set({ searching: false });
-      event.target.blur();
+      focusView();
     }
   }
 

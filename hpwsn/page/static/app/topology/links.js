@@ -7,10 +7,19 @@ export const MEASURES = {
   unconfirmed: { title: "Unconfirmed", field: "unconfirmed", thick: 100_000 },
 };
 
-/** Links as [{from, to, by, state, rate, bytes, unconfirmed, inside}], both directions added, sorted by names. */
+/**
+ * Links as [{from, to, by, state, rate, bytes, unconfirmed, inside}], both directions added, sorted by names. A link of
+ * a node that is not alive is down, although the other end may not know it yet.
+ */
 export function joinedLinks(cluster) {
   const clusters = new Map();
-  for (const each of cluster.clusters) for (const node of each.nodes) clusters.set(node.name, each.name);
+  const lost = new Set();
+  for (const each of cluster.clusters) {
+    for (const node of each.nodes) {
+      clusters.set(node.name, each.name);
+      if (node.state !== "alive") lost.add(node.name);
+    }
+  }
   const found = new Map();
   for (const link of cluster.links) {
     const [from, to] = [link.from, link.to].sort();
@@ -19,8 +28,9 @@ export function joinedLinks(cluster) {
       key, from, to, by: link.by, state: "up", rate: 0, bytes: 0, unconfirmed: 0,
       inside: clusters.has(from) && clusters.get(from) === clusters.get(to) ? clusters.get(from) : null,
     };
+    const down = link.state === "down" || lost.has(from) || lost.has(to);
     found.set(key, {
-      ...before, state: link.state === "down" ? "down" : before.state, rate: before.rate + link.rate,
+      ...before, state: down ? "down" : before.state, rate: before.rate + link.rate,
       bytes: before.bytes + link.bytes, unconfirmed: before.unconfirmed + link.unconfirmed,
     });
   }

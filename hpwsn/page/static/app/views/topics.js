@@ -88,12 +88,14 @@ function useUndoKey(actions, editable) {
   }, [actions, editable]);
 }
 
-/** Opens the way to the selected topic, and brings its row into sight. */
-function useReveal(tree, topic, phone) {
+/** Opens the way to the selected topic, and brings its row into sight; it gets the focus after a search in the bar. */
+function useReveal({ tree, topic, phone, focus }) {
   useEffect(() => {
     if (!topic) return;
     tree.reveal(topic).then(() => {
-      if (!phone) rowOf(document, topic)?.scrollIntoView({ block: "nearest" });
+      if (phone) return;
+      rowOf(document, topic)?.scrollIntoView({ block: "nearest" });
+      if (document.activeElement === document.getElementById("main")) focus(topic);
     });
   }, [tree, topic]);
 }
@@ -123,7 +125,7 @@ function NodeTopics({ node }) {
     if (!(phone && selected.current)) wanted.current = name;
   };
   const actions = useMemo(() => actionsOf(node, { focus, selected: () => selected.current }), [node, phone]);
-  useReveal(tree, topic, phone);
+  useReveal({ tree, topic, phone, focus });
   useDraftConflict({ tree, shape, edits, actions });
   useUndoKey(actions, editing.editable);
   usePublishTopic(rows, active);
