@@ -68,10 +68,8 @@ class Field:
             return response.status, await response.read(), response.headers
 
     async def items(self, **query: Any) -> list[dict[str, Any]]:
-        status, body, _ = await self.get(**query)
-        assert status == 200, body
-        found: list[dict[str, Any]] = json.loads(body)["items"]
-        return found
+        """All of them, however many pages they have."""
+        return await self.pages(1000, **query)
 
     async def names(self, **query: Any) -> list[tuple[str, float]]:
         """The sensors and temperatures of the items."""
@@ -361,7 +359,7 @@ async def test_the_command_prints_a_table_csv_and_json_of_more_than_one_page(tmp
         ({"from": "yesterday"}, "from is 'yesterday'; give a time such as 2026-01-31T12:00:00Z"),
         ({"to": "2026-01-31T12:00:00"}, "to is '2026-01-31T12:00:00'; give a time such as"),
         ({"from": "2026-02-30T12:00:00Z"}, "from is"),
-        ({"limit": "0"}, "limit is '0'; give a number of items, from 1 to 10000"),
+        ({"limit": "0"}, "limit is '0'; give a number of items, from 1 to 1000"),
         ({"limit": "x"}, "limit is 'x'"),
         ({"after": "12"}, "after is '12'; give the value of next"),
         ({"area": "1,2,3"}, "area is '1,2,3'; give west,south,east,north"),

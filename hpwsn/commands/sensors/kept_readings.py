@@ -25,7 +25,7 @@ from hpwsn.errors import BadArguments, HpwsnError
 
 PLOT_TIMEOUT = 120.0
 """Seconds to wait for a plot, whose node may have to read a year of readings."""
-AT_ONCE = 10_000
+AT_ONCE = 1000
 """Readings of a page, the most that a node gives."""
 PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 REASONS = ("unknown-sensor", "unknown-quantity", "unit", "range", "time", "duplicate", "malformed")

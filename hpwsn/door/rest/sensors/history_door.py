@@ -18,7 +18,7 @@ from aiohttp import web
 from hpwsn.background import in_thread
 from hpwsn.door.rest.events.event_parameters import accepts, content_of
 from hpwsn.door.rest.json_answers import answers_in_json, bad, check_names
-from hpwsn.http_json.list_pages import bad_cursor
+from hpwsn.http_json.list_pages import bad_cursor, limit_of
 from hpwsn.sensors.history.event_filter import compile_event_filter
 from hpwsn.sensors.history.history_query import (
     HistoryBusy,
@@ -39,8 +39,6 @@ from hpwsn_client.wsn.topics.topic import shown
 FORMS = {"json": "application/json", "csv": "text/csv", "png": "image/png", "svg": "image/svg+xml"}
 """The values of `format`, and what Accept names instead; the first one is the default."""
 PICTURES = ("png", "svg")
-LARGEST_PAGE = 10_000
-"""Items of a page without `limit`, and the most; a higher limit gets this many."""
 MOST_SENSORS = 100
 """Times that `sensor` or `virtual` is given."""
 
@@ -85,7 +83,7 @@ class HistoryDoor:
 
     async def _list(self, history: ReadingHistory, request: web.Request, form: str) -> web.Response:
         check_names(request, *_ROWS, "limit", "after", "format")
-        page = await history.queries.page(query_of(request), _limit_of(request), _after_of(request))
+        page = await history.queries.page(query_of(request), limit_of(request), _after_of(request))
         encode = _encode_csv if form == "csv" else _encode_json
         response = web.Response(body=await in_thread(encode, page), content_type=FORMS[form], charset="utf-8")
         if form == "csv" and page.after is not None:
@@ -150,13 +148,6 @@ def _time_of(request: web.Request, name: str) -> int | None:
             f"{name} is {shown(text)}; give a time such as 2026-01-31T12:00:00Z, with + as %2B in its zone"
         )
     return time
-
-
-def _limit_of(request: web.Request) -> int:
-    text = request.query.get("limit", str(LARGEST_PAGE))
-    if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
-        raise bad(f"limit is {shown(text)}; give a number of items, from 1 to {LARGEST_PAGE}")
-    return min(int(text), LARGEST_PAGE)
 
 
 def _after_of(request: web.Request) -> Place | None:

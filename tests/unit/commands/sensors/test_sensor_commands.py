@@ -410,7 +410,7 @@ class TestKeptReadings:
                 "filter": "t > 1",
                 "from": "2026-01-31T00:00:00Z",
                 "to": "2026-02-01T00:00:00Z",
-                "limit": "10000",
+                "limit": "1000",
                 **after,
             }
             for after in ({}, {"after": "x"})
