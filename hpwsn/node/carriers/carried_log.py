@@ -20,7 +20,8 @@ from hpwsn.routing.wire.payloads import encode_payload
 from hpwsn.routing.wire.publication import LargePayload
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-READ_AT_ONCE = 1000
+READ_AT_ONCE = 200
+"""Events between two turns of the event loop."""
 ROOM = 1 << 20
 """Bytes of the log that are read at once."""
 

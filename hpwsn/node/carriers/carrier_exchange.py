@@ -11,6 +11,7 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,7 +33,7 @@ from hpwsn.node.carriers.carrier_documents import (
     read_self,
 )
 from hpwsn.node.carriers.collecting import Collecting
-from hpwsn.node.carriers.delivering import Delivering, check_events
+from hpwsn.node.carriers.delivering import Delivering, check_events, in_order
 from hpwsn.node.carriers.foreign_offsets import KIND, ForeignOffsets
 from hpwsn.node.carriers.outgoing_bundles import OutgoingBundle, OutgoingBundles
 from hpwsn.settings import DtnSettings
@@ -185,7 +186,7 @@ class CarrierExchange(BackgroundTask):
                 " data directory; give each node a name of its own (node.name)"
             )
         check_events(bundle.events)
-        return bundle
+        return replace(bundle, events=in_order(bundle.events))
 
     async def _deliver(self, bundle: Bundle) -> Counter[str]:
         found = await self._delivering.take(bundle)
@@ -223,7 +224,10 @@ class CarrierExchange(BackgroundTask):
 
     async def _note_end(self) -> None:
         assert self._state is not None
-        self._state.upto = self._journal.last_offset
+        # A restart reads the log from there, so the documents must have all before it.
+        head = self._journal.last_offset
+        await self._delivering.write()
+        self._state.upto = head
         await self._documents.put_self(self._state)
         await self.foreign.forget(await self._journal.oldest())
 

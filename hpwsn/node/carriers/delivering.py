@@ -7,9 +7,10 @@ restart, by their message ids.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hpwsn.broker.admission.admission import Admission
 from hpwsn.dtn.bundles.bundle import Bundle, CarriedEvent, Origin
@@ -52,21 +53,25 @@ class Delivering:
         self._clock = clock
         self._waiting: list[CarriedEvent] = []
         """Events of the append that is being prepared; they are published as far as the order knows."""
+        self._waiting_bytes = 0
         self._saved: dict[Origin, tuple[int, list[tuple[int, int]], dict[int, Held]]] = {}
-        everything = [held.event for order in orders.values() for held in order.held.values()]
-        self.held = len(everything)
-        self.held_bytes = sum(map(_size, everything))
+        self._unwritten: set[Origin] = set()
+        """Origins of which the log has more than their documents say."""
+        self.held = self.held_bytes = 0
+        self._count_held()
         self.published = 0
         self.overflowed = 0
         """Events that were not taken because too many are held."""
         self._known_by_link = 0
 
     async def take(self, bundle: Bundle) -> Counter[str]:
-        """Publish or hold the events of a bundle; how many by what became of them."""
+        """Publish or hold the events of a bundle, which are `in_order`; how many by what became of them."""
         found: Counter[str] = Counter()
         before, held = self.published, []
         known = self._known_by_link
-        for event in in_order(bundle.events):
+        for number, event in enumerate(bundle.events):
+            if not number % AT_ONCE:
+                await asyncio.sleep(0)
             outcome = self._judge(event, bundle)
             found[outcome] += 1
             if outcome == "published":
@@ -131,12 +136,13 @@ class Delivering:
             self._saved[event.origin] = order.saved()
         order.published(event.number, event.previous)
         self._waiting.append(event)
-        if len(self._waiting) >= AT_ONCE or sum(map(_size, self._waiting)) >= BYTES_AT_ONCE:
+        self._waiting_bytes += _size(event)
+        if len(self._waiting) >= AT_ONCE or self._waiting_bytes >= BYTES_AT_ONCE:
             await self._flush()
 
     async def _flush(self) -> None:
         """Append what is waiting; if that fails, nothing of it is published."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         saved, self._saved = self._saved, {}
         if not waiting:
             return
@@ -148,13 +154,25 @@ class Delivering:
         except BaseException:
             for origin, state in saved.items():
                 self._orders[origin].roll_back(state)
+            self._count_held()
             raise
+        self._unwritten |= saved.keys()
         for offset, event in enumerate(new, first):
             self._orders[event.origin].stored(event.number, offset)
         self.published += len(new)
         self._known_by_link += len(waiting) - len(new)
-        await self._documents.put_origins({origin: self._orders[origin] for origin in saved})
+        await self.write()
         await self._forget_held(waiting, saved)
+
+    async def write(self) -> None:
+        """Write what is known of the origins with new events."""
+        unwritten = {origin: self._orders[origin] for origin in self._unwritten}
+        await self._documents.put_origins(unwritten)
+        self._unwritten -= unwritten.keys()
+
+    def _count_held(self) -> None:
+        held = [held.event for order in self._orders.values() for held in order.held.values()]
+        self.held, self.held_bytes = len(held), sum(map(_size, held))
 
     async def _forget_held(
         self,
@@ -177,7 +195,7 @@ class Delivering:
 _OUTCOMES = {Verdict.PUBLISH: "published", Verdict.REPEATED: "repeated", Verdict.HOLD: "held"}
 
 
-def in_order(events: Sequence[CarriedEvent]) -> Iterator[CarriedEvent]:
+def in_order(events: Sequence[CarriedEvent]) -> tuple[CarriedEvent, ...]:
     """The events, with those of each origin by number, and otherwise as their maker had them in its log."""
     numbered: dict[Origin, list[CarriedEvent]] = {}
     for event in events:
@@ -185,7 +203,7 @@ def in_order(events: Sequence[CarriedEvent]) -> Iterator[CarriedEvent]:
     following = {
         origin: iter(sorted(found, key=lambda event: event.number)) for origin, found in numbered.items()
     }
-    return (next(following[event.origin]) for event in events)
+    return tuple(next(following[event.origin]) for event in events)
 
 
 def run_of(event: CarriedEvent) -> Run:
