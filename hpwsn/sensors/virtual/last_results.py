@@ -1,7 +1,8 @@
 """The last result of each virtual sensor, on which its next one depends.
 
 It is kept in memory from the first result on. After a restart it is the current message of the virtual
-sensor's topic, unless that was published before the virtual sensor was defined.
+sensor's topic, unless that was published before the virtual sensor was defined. A virtual sensor that was
+defined anew for another quantity holds no value of the former one.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ class LastResults:
     def __init__(self, journal: Journal, tree: TopicTree[Subscriber]) -> None:
         self._journal = journal
         self._tree = tree
-        self._known: dict[str, LastResult] = {}
+        self._known: dict[str, tuple[object, LastResult]] = {}
+        """With the quantity of the result."""
 
     def note(self, result: Result) -> None:
         """Remember a result."""
-        self._known[result.sensor] = LastResult(result.time, result.before)
+        self._known[result.sensor] = result.quantity, LastResult(result.time, result.before)
 
     def forget(self, name: str) -> None:
         """Forget a virtual sensor that was removed."""
@@ -46,12 +48,15 @@ class LastResults:
 
     async def of(self, template: VirtualTemplate, created: float) -> LastResult | None:
         """The last result since the virtual sensor was created, in seconds since 1970; None without one."""
-        found = self._known.get(template.name)
-        if found is None:
-            found = await self._published(template, created)
-        return found
+        known = self._known.get(template.name) or await self._published(template, created)
+        if known is None:
+            return None
+        quantity, found = known
+        if quantity == template.quantity:
+            return found
+        return found._replace(before=found.before._replace(value=None))
 
-    async def _published(self, template: VirtualTemplate, created: float) -> LastResult | None:
+    async def _published(self, template: VirtualTemplate, created: float) -> tuple[object, LastResult] | None:
         offset = self._tree.current(template.topic)
         if offset is None:
             return None
@@ -67,5 +72,5 @@ class LastResults:
             text = event.get("time")
             time = parse_time(text) if isinstance(text, str) else None
             if time is not None:
-                return LastResult(time, before_of(event))
+                return event.get("quantity"), LastResult(time, before_of(event))
         return None

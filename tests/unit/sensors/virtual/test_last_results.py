@@ -70,6 +70,19 @@ async def test_after_a_restart_it_is_the_current_message_of_the_topic(
     assert found == LastResult(START + 1000, Before(float(value), states))
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_value_of_another_quantity_is_not_held(
+    restarted: bool, journal: Journal, tree: TopicTree[Any]
+) -> None:
+    results = LastResults(journal, tree)
+    if restarted:
+        await publish(journal, tree, encode_event(result(25).event()))
+    else:
+        results.note(result(25))
+    other = template("hall", bands=BANDS, quantity="other")
+    assert await results.of(other, 0.0) == LastResult(START + 1000, Before(None, ("warm",)))
+
+
 async def test_what_was_published_before_the_definition_was_made_is_not_its_past(
     journal: Journal, tree: TopicTree[Any]
 ) -> None:
