@@ -5,13 +5,14 @@ edited under a running node. Only plain names of known types are looked up: no r
 outside the folder.
 
 Own scripts are sent without their comments, a fifth of their compressed size. Lines keep their numbers, and
-released files of others are sent as they are.
+released files of others are sent as they are. The style sheets that every view needs are one answer.
 """
 
 from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -35,6 +36,12 @@ TYPES = {
 COMPRESSED = frozenset({"png", "woff2"})
 """Types that are compressed as they are."""
 LONGEST_NAME = 200
+JOINED = {
+    "styles/start.css": tuple(
+        f"styles/{name}.css" for name in ("base", "shell", "controls", "lists", "panels")
+    )
+}
+"""Names of answers that are several files, one after another."""
 OWN_SCRIPTS = "app/"
 """The folder whose scripts are sent without comments."""
 
@@ -59,24 +66,24 @@ class PageFiles:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._known: dict[str, tuple[tuple[int, int], PageFile]] = {}
+        self._known: dict[str, tuple[tuple[tuple[int, int], ...], PageFile]] = {}
 
     async def find(self, name: str) -> PageFile | None:
         """The file of that name, such as `app/main.js`; None if there is none that may be served."""
         matched = _NAME.fullmatch(name) if len(name) <= LONGEST_NAME else None
         if matched is None or matched[1] not in TYPES:
             return None
-        path = self._root() / name
+        paths = [self._root() / part for part in JOINED.get(name, (name,))]
         try:
-            found = path.stat()
+            found = [path.stat() for path in paths]
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode):
+        if not all(stat.S_ISREG(each.st_mode) for each in found):
             return None
-        version = (found.st_mtime_ns, found.st_size)
+        version = tuple((each.st_mtime_ns, each.st_size) for each in found)
         known = self._known.get(name)
         if known is None or known[0] != version:
-            known = self._known[name] = (version, await in_thread(load, path, name))
+            known = self._known[name] = (version, await in_thread(load, paths, name))
         return known[1]
 
     def _root(self) -> Path:
@@ -90,14 +97,14 @@ def without_comments(script: bytes) -> bytes:
     return _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), script)
 
 
-def load(path: Path, name: str) -> PageFile:
-    """Read and compress a file of a known type, which is served by this name."""
+def load(paths: Sequence[Path], name: str) -> PageFile:
+    """Read and compress files of a known type, which are served by this name."""
     # Few nodes are ever asked for the page.
     import gzip
     import hashlib
 
     ending = name.rpartition(".")[2]
-    content = path.read_bytes()
+    content = b"".join(path.read_bytes() for path in paths)
     if name.startswith(OWN_SCRIPTS) and ending == "js":
         content = without_comments(content)
     # Without a time the compressed bytes depend on the content only.

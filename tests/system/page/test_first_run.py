@@ -63,6 +63,22 @@ async def test_a_late_stream_does_not_decide_which_overview_is_shown(
     assert ("usual.js" in asked, "new_node.js" in asked) == (used, not used)
 
 
+@pytest.mark.parametrize(("used", "most"), [(False, 51), (True, 41)], ids=["new", "used"])
+async def test_the_start_needs_few_files_and_none_twice(
+    open_page: OpenedPages, node: NodeProcess, used: bool, most: int
+) -> None:
+    if used:
+        await publish(node, "plant", {"n": 1})
+    asked: list[str] = []
+
+    async def listen(page: Page) -> None:
+        page.on("request", lambda request: asked.append(request.url))
+
+    await open_page(node, prepare=listen)
+    files = [url for url in asked if "/ui/" in url]
+    assert len(files) == len(set(files)) <= most
+
+
 async def test_messages_of_a_program_arrive_too(open_page: OpenedPages, node: NodeProcess) -> None:
     page = await open_page(node)
     publishing, listening, *_ = await commands(page)

@@ -208,6 +208,18 @@ async def test_a_part_that_could_not_be_loaded_appears_later(
     assert len(tried) == 2
 
 
+@pytest.mark.parametrize("view", ["", "topics", "health"])
+async def test_an_address_whose_node_has_left_says_so(
+    open_page: OpenedPages, shared_node: NodeProcess, view: str
+) -> None:
+    page = await open_page(shared_node, f"{view}?scope=node:gone", expected=["404 GET"])
+    await expect(page.get_by_text("gone has no nodes, or does not exist any more.")).to_be_visible()
+    await expect(page.get_by_text("All is well")).to_have_count(0)
+    await page.get_by_role("button", name="Show all nodes").click()
+    await expect(page).to_have_url(re.compile(rf"/ui/{view}$"))
+    await expect(page.get_by_role("heading").first).to_be_visible()
+
+
 async def test_live_updates_pause_and_resume(open_page: OpenedPages, shared_node: NodeProcess) -> None:
     page = await open_page(shared_node)
     await expect(page.locator(LIVE)).to_have_text("Live")

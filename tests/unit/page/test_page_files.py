@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hpwsn.page import page_files
-from hpwsn.page.page_files import LONGEST_NAME, PageFile, PageFiles
+from hpwsn.page.page_files import JOINED, LONGEST_NAME, PageFile, PageFiles
 
 SCRIPT = b"export const answer = 42;\n" * 20
 
@@ -117,8 +118,8 @@ async def test_a_folder_that_is_named_like_a_file_is_none(folder: Path) -> None:
 async def test_a_file_is_read_and_compressed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[Path] = []
 
-    def load(path: Path, name: str) -> PageFile:
-        loaded.append(path)
+    def load(paths: Sequence[Path], name: str) -> PageFile:
+        loaded.extend(paths)
         return PageFile(b"", None, name, "")
 
     monkeypatch.setattr(page_files, "load", load)
@@ -156,3 +157,28 @@ async def test_the_files_of_the_package_are_found_without_a_folder() -> None:
     index = await PageFiles().find("index.html")
     assert index is not None
     assert (index.type, index.content[:15]) == ("text/html; charset=utf-8", b"<!doctype html>")
+
+
+async def test_joined_files_are_one_answer_that_changes_with_each_of_them(folder: Path) -> None:
+    [(name, parts)] = JOINED.items()
+    (folder / "styles").mkdir()
+    files = PageFiles(folder)
+    for number, part in enumerate(parts):
+        assert await files.find(name) is None
+        (folder / part).write_bytes(f"p{number} {{}}\n".encode())
+    before = await files.find(name)
+    assert before is not None
+    assert before.content == b"p0 {}\np1 {}\np2 {}\np3 {}\np4 {}\n"
+    assert before.type == "text/css; charset=utf-8"
+    (folder / parts[1]).write_bytes(b"changed {}\n")
+    after = await files.find(name)
+    assert after is not None
+    assert after.content == b"p0 {}\nchanged {}\np2 {}\np3 {}\np4 {}\n"
+    assert after.digest != before.digest
+
+
+async def test_joined_files_are_those_of_the_package() -> None:
+    for name in JOINED:
+        file = await PageFiles().find(name)
+        assert file is not None
+        assert b"@import" not in file.content, "it would be ignored behind another rule"

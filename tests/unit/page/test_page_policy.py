@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hpwsn.page.page_files import JOINED
 from hpwsn.page.page_policy import headers_of, policy_of
 
 STATIC = Path(__file__).parents[3] / "hpwsn" / "page" / "static"
@@ -70,7 +71,8 @@ def test_every_address_in_the_document_is_relative_and_leads_to_a_file() -> None
     files = [address for address in PAGE.addresses if not address.startswith("data:")]
     assert files
     assert not [address for address in files if address.startswith(("/", ".")) or ":" in address]
-    assert not [address for address in files if not (STATIC / address).is_file()]
+    parts = [part for address in files for part in JOINED.get(address, (address,))]
+    assert not [part for part in parts if not (STATIC / part).is_file()]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

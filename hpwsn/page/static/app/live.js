@@ -45,8 +45,11 @@ function heard(event) {
     state.set({ live: {} });
     return;
   }
-  told(event.type, JSON.parse(event.data));
-  if (event.type === "topology") ask();
+  const known = state.get().cluster?.version ?? -1;
+  const data = JSON.parse(event.data);
+  told(event.type, data);
+  // A stream begins with the topology that /cluster has too.
+  if (event.type === "topology" && data.version > known) ask();
 }
 
 function away(error) {
@@ -57,7 +60,10 @@ function away(error) {
 function connected(name, error) {
   if (name === "lost" || name === "refused") away(error);
   else if (name === "connecting" && state.get().connection !== "away") state.set({ connection: "connecting" });
-  else if (name === "open" && state.get().connection === "away") loadSession().catch(() => {});
+  else if (name === "open" && state.get().connection === "away") {
+    loadSession().catch(() => {});
+    ask();
+  }
 }
 
 function open() {

@@ -4,9 +4,11 @@ import { followLinks, useAddress } from "./address.js";
 import { startKeys } from "./keys.js";
 import { lazy } from "./lazy.js";
 import { startLive } from "./live.js";
-import { applyChoices, loadSession, markReady, state, useScope, useShared, wordsOf } from "./state.js";
+import {
+  applyChoices, loadSession, markReady, scopeName, setScope, state, useScope, useShared, wordsOf,
+} from "./state.js";
 import { VIEWS } from "./views.js";
-import { Button } from "./parts/controls.js";
+import { Button, Text } from "./parts/controls.js";
 import { Dialogs } from "./parts/dialogs.js";
 import { Loading, Notice } from "./parts/lists.js";
 import { Toasts } from "./parts/toasts.js";
@@ -21,7 +23,7 @@ function View() {
   const live = useShared((shared) => shared.connection === "live");
   const failed = Boolean(shown.error);
   const view = VIEWS[name];
-  const { alive } = useScope();
+  const { scope, nodes, alive } = useScope();
   const known = useShared((shared) => shared.cluster !== null);
   // Where no node is left to ask, that is all that a view has to say.
   const silent = known && !alive.length && shown.name === name;
@@ -38,6 +40,11 @@ function View() {
   useEffect(() => { if (failed && live) setAttempt(attempt + 1); }, [failed, live]);
   if (!view) return html`<${Notice} kind="empty">There is no view of this name. <a href="./">Go to the overview</a><//>`;
   if (shown.name !== name) return html`<${Loading} />`;
+  // An address may name what has left since it was shared.
+  if (known && scope !== "all" && !nodes.length) {
+    return html`<${Notice} kind="no-match"><p><${Text}>${scopeName(scope)}<//> has no nodes, or does not exist any more.</p>
+      <${Button} onClick=${() => setScope("all")}>Show all nodes<//><//>`;
+  }
   if (failed) {
     return html`<${Notice} kind="error"><p role="alert">${view.title} could not be loaded: the node does not answer, or a newer version of the page is installed. Try again, or reload the page.</p>
       <${Button} onClick=${() => setAttempt(attempt + 1)}>Try again<//><//>`;
