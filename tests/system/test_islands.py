@@ -62,7 +62,7 @@ class Archipelago:
         numbers = range(len(self.published[topic]), len(self.published[topic]) + count)
         self.islands[name].publish(topic, *[[name, number] for number in numbers])
         self.published[topic] += [(name, number) for number in numbers]
-        self.done["published"] += count
+        self.done["accepted"] += count
 
     def step(self) -> None:
         carrier = self.chance.choice(self.carriers)
