@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from hpwsn.matching.content.attributes import event_of
-from hpwsn.matching.language.grammar import parse_predicates
+from hpwsn.matching.language.predicate_parser import parse_predicates
 from hpwsn.matching.language.predicates import disjunction_holds
 from hpwsn_client import Client, PullPoint
 from hpwsn_client.wsn.operations.filters import ContentFilter

@@ -1,22 +1,23 @@
 """Content filters of subscriptions: equal filters are compiled once, and evaluated once per payload.
 
 The module shares compiled filters and accepts both dialects. Their languages are in
-`hpwsn_client.wsn.operations.filters` (XPath 1.0) and `hpwsn.matching.language.grammar` (predicates). Several
-predicate filters of a subscription are joined with `and` into one normal form, so contradictory ones are
-refused. A payload is parsed when the first XPath needs it, and becomes an event when the first predicate
-needs it. A flat event needs no parser.
+`hpwsn_client.wsn.operations.filters` (XPath 1.0) and `hpwsn.matching.language.predicate_parser`
+(predicates). Several predicate filters of a subscription are joined with `and` into one normal form, so
+contradictory ones are refused. A payload is parsed when the first XPath needs it, and becomes an event when
+the first predicate needs it. A flat event needs no parser.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import partial
 
 from lxml import etree
 
 from hpwsn.matching.content.attributes import event_of, flat_event
 from hpwsn.matching.content.xpath_shape import Path, SeveralNodes, XPathShape, path_reader, shape_of
 from hpwsn.matching.language.normal_form import And, TooLarge, normalise
+from hpwsn.matching.language.predicate_parser import PredicateError, parse_expression, parse_predicates
 from hpwsn.matching.language.predicates import Disjunction, Event, disjunction_holds
 from hpwsn.matching.language.values import Scalar
 from hpwsn_client.wsn.operations.filters import ContentFilter, compile_content
@@ -217,30 +218,20 @@ def compile_predicates(filters: Filters) -> Disjunction | None:
     texts = tuple([f.expression for f in filters if f.dialect == DIALECT_PREDICATES])
     if not texts:
         return None
-    parse = _parser()
-    requests = [parse(text) for text in texts]
+    requests = [_parse(text) for text in texts]
     return requests[0] if len(texts) == 1 else _joined(texts)
 
 
-@cache
-def _parser() -> Callable[[str], Disjunction]:
-    """Return the predicate parser; imported on first use, so that nodes without predicates start faster."""
-    from hpwsn.matching.language.grammar import PredicateError, parse_predicates
-
-    def parse(text: str) -> Disjunction:
-        try:
-            return parse_predicates(text)
-        except PredicateError as error:
-            raise InvalidMessageContentExpressionFault(
-                f"{shown(text)} is not a valid predicate filter: {error}"
-            ) from error
-
-    return parse
+def _parse(text: str) -> Disjunction:
+    try:
+        return parse_predicates(text)
+    except PredicateError as error:
+        raise InvalidMessageContentExpressionFault(
+            f"{shown(text)} is not a valid predicate filter: {error}"
+        ) from error
 
 
 def _joined(texts: tuple[str, ...]) -> Disjunction:
-    from hpwsn.matching.language.grammar import parse_expression
-
     try:
         request = normalise(And(tuple(map(parse_expression, texts))))
     except TooLarge as error:

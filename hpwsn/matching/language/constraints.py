@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hpwsn.matching.language.grammar import PredicateError, parse_expression, parse_predicates
 from hpwsn.matching.language.normal_form import And, Expression, TooLarge, normalise
+from hpwsn.matching.language.predicate_parser import PredicateError, parse_expression, parse_predicates
 from hpwsn.matching.language.predicates import Conjunction, Disjunction, Predicate
 from hpwsn.matching.language.values import Instant
 from hpwsn_client.wsn.soap.faults import InvalidFilterFault

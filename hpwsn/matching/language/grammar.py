@@ -1,9 +1,7 @@
-"""The predicate language, dialect urn:hpwsn:predicates:
-`speed > 60 and (vid = "京B34C91" or within(longitude, latitude, 115.25, 39.26, 117.30, 41.03))`.
+"""The grammar of the predicate language, for Lark: the definition of what is valid, and of every error.
 
-Parses a text to the normal form that engines take. A syntax error names the column and the expected tokens.
-Also refused are ordering comparisons of booleans, and expressions that are too long, too deep, too large in
-normal form, or that can never match. `not` binds tighter than `and`, and `and` tighter than `or`; keywords
+A syntax error names the column and the expected tokens. Also refused are ordering comparisons of booleans,
+and expressions that are too deep. `not` binds tighter than `and`, and `and` tighter than `or`; keywords
 ignore case.
 """
 
@@ -17,12 +15,12 @@ from functools import cache
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
-from hpwsn.matching.language.normal_form import And, Expression, Not, Or, TooLarge, normalise
-from hpwsn.matching.language.plain_form import parse_plain, plain_conjunction, unquoted
-from hpwsn.matching.language.predicates import ORDERED, Disjunction, Operand, Operator, Predicate
+from hpwsn.matching.language.normal_form import And, Expression, Not, Or
+from hpwsn.matching.language.plain_form import unquoted
+from hpwsn.matching.language.predicate_parser import PredicateError
+from hpwsn.matching.language.predicates import ORDERED, Operand, Operator, Predicate
 from hpwsn.matching.language.values import Instant, parse_instant
 
-MOST_CHARACTERS = 4096
 MOST_DEPTH = 50
 """Nested parentheses; four times as many negations are allowed."""
 
@@ -68,43 +66,8 @@ TERMINAL_NAMES = {
 }  # fmt: skip
 
 
-class PredicateError(ValueError):
-    """The text is not a valid predicate; `column` counts characters from 1."""
-
-    def __init__(self, message: str, column: int | None = None) -> None:
-        super().__init__(message if column is None else f"column {column}: {message}")
-        self.column = column
-
-
-def parse_predicates(text: str) -> Disjunction:
-    """Return the normal form of an expression; raises PredicateError."""
-    _check_length(text)
-    if (plain := plain_conjunction(text)) is not None:
-        return (plain,)
-    try:
-        normal = normalise(parse_expression(text))
-    except TooLarge as error:
-        raise PredicateError(str(error)) from None
-    if not normal:
-        raise PredicateError("it can never match: its conditions contradict each other; remove one of them")
-    return normal
-
-
-def parse_expression(text: str) -> Expression:
-    """Return the expression as written; raises PredicateError."""
-    _check_length(text)
-    if (plain := parse_plain(text)) is not None:
-        return plain
-    return parse_by_grammar(text)
-
-
-def _check_length(text: str) -> None:
-    if len(text) > MOST_CHARACTERS:
-        raise PredicateError(f"the expression has {len(text)} characters; write at most {MOST_CHARACTERS}")
-
-
 def parse_by_grammar(text: str) -> Expression:
-    """Return the same as parse_expression, without the fast parser."""
+    """Return the same as `parse_expression`, without the fast parser."""
     _check_depth(text)
     try:
         return _parser().parse(text)  # type: ignore[return-value]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from hpwsn.matching.language.grammar import PredicateError, parse_predicates
+from hpwsn.matching.language.predicate_parser import PredicateError, parse_predicates
 from hpwsn.matching.language.predicates import (
     ORDERED,
     Disjunction,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hpwsn.matching.language.constraints import parse_constraints
-from hpwsn.matching.language.grammar import PredicateError
 from hpwsn.matching.language.normal_form import normalise
+from hpwsn.matching.language.predicate_parser import PredicateError
 from hpwsn.matching.language.predicates import Disjunction
 from hpwsn.streams.definition.definition import Constraint, Definition, Input, Op
 from hpwsn.streams.definition.event_conditions import ConditionError, check_predicate, holds

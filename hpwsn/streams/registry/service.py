@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from hpwsn.errors import HpwsnError
 from hpwsn.matching.language.constraints import Constraint, parse_constraints
-from hpwsn.matching.language.grammar import PredicateError
+from hpwsn.matching.language.predicate_parser import PredicateError
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic

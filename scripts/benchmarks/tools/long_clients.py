@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from benchmarks.tools.raw_load import LoadError
 from hpwsn.matching.engine.default_engine import DefaultEngine
-from hpwsn.matching.language.grammar import parse_predicates
+from hpwsn.matching.language.predicate_parser import parse_predicates
 
 MARK = b"~"
 TOGETHER = 20

@@ -31,7 +31,7 @@ from benchmarks.services.service_tables import latency_table, method_tables, nee
 from benchmarks.services.spark_reading import definition
 from benchmarks.services.stream_bytes import ANSWER, EventLines, chunk, get_stream
 
-from hpwsn.matching.language.grammar import parse_predicates
+from hpwsn.matching.language.predicate_parser import parse_predicates
 from hpwsn.matching.language.predicates import disjunction_holds
 from hpwsn.streams.definition.definition_toml import parse_document
 

@@ -12,7 +12,7 @@ import pytest
 
 from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.matching.engine.default_engine import DefaultEngine
-from hpwsn.matching.language.grammar import parse_predicates
+from hpwsn.matching.language.predicate_parser import parse_predicates
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH
 

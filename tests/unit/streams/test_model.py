@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpwsn.matching.language.constraints import parse_constraints, violations
-from hpwsn.matching.language.grammar import parse_predicates
+from hpwsn.matching.language.predicate_parser import parse_predicates
 from hpwsn.matching.language.predicates import Operator, Predicate
 from hpwsn.streams.definition.builder import Service
 from hpwsn.streams.definition.definition import Definition

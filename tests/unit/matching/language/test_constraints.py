@@ -3,8 +3,8 @@
 import pytest
 
 from hpwsn.matching.language.constraints import check_constraints, parse_constraints, violations
-from hpwsn.matching.language.grammar import PredicateError, parse_predicates
 from hpwsn.matching.language.normal_form import expression_holds
+from hpwsn.matching.language.predicate_parser import PredicateError, parse_predicates
 from hpwsn.matching.language.predicates import disjunction_holds
 from hpwsn_client.wsn.soap.faults import InvalidFilterFault
 from hpwsn_client.wsn.soap.names import wsnt

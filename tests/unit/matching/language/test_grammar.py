@@ -5,14 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpwsn.matching.language import plain_form
-from hpwsn.matching.language.grammar import (
-    MOST_CHARACTERS,
-    MOST_DEPTH,
-    PredicateError,
-    parse_by_grammar,
-    parse_expression,
-    parse_predicates,
-)
+from hpwsn.matching.language.grammar import MOST_DEPTH, parse_by_grammar
 from hpwsn.matching.language.normal_form import (
     MOST_CONJUNCTIONS,
     MOST_PLAIN,
@@ -24,6 +17,12 @@ from hpwsn.matching.language.normal_form import (
     normalise,
 )
 from hpwsn.matching.language.plain_form import parse_plain, plain_conjunction
+from hpwsn.matching.language.predicate_parser import (
+    MOST_CHARACTERS,
+    PredicateError,
+    parse_expression,
+    parse_predicates,
+)
 from hpwsn.matching.language.predicates import Operator, Predicate, disjunction_holds
 from hpwsn.matching.language.values import Instant
 from tests.unit.matching.strategies import events, predicates
