@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpwsn.errors import SettingError
 from hpwsn.journal.journal import Journal
 from hpwsn.sensors.gateways.mqtt_address import MqttAddress
-from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway, Take
-from hpwsn.sensors.gateways.mqtt_link import load_paho
-from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate, parse_command_template, parse_templates
 from hpwsn.sensors.registry.directory_sensors import DirectorySensors
 from hpwsn.sensors.registry.sensor_entries import SENSORS
@@ -24,10 +22,15 @@ from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn.topics.directory.entry_directory import EntryDirectory
 from hpwsn.topics.opening import open_entries
 
+if TYPE_CHECKING:
+    from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway, Take
+
 
 def check_mqtt(settings: SensorsSettings) -> None:
     """Raise SettingError if the settings of the MQTT gateway cannot be used."""
     if settings.mqtt_url:
+        from hpwsn.sensors.gateways.mqtt_link import load_paho
+
         load_paho()
         _address(settings)
         _templates(settings)
@@ -36,6 +39,10 @@ def check_mqtt(settings: SensorsSettings) -> None:
 
 def open_mqtt(settings: SensorsSettings, data: Path, node: str, take: Take) -> MqttGateway:
     """Build the gateway, whose session is kept in the data directory."""
+    # Other nodes have no use for these modules.
+    from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
+    from hpwsn.sensors.gateways.mqtt_session import MqttSession
+
     check_mqtt(settings)
     try:
         session = MqttSession(data, node, settings.mqtt_url)

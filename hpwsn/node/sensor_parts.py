@@ -30,7 +30,6 @@ from hpwsn.node.sensor_files import SensorFiles
 from hpwsn.node.sensor_gateways import open_mqtt, open_sensor_directory
 from hpwsn.node.virtual_services import VirtualServices
 from hpwsn.sensors.gateways.member_topics import MemberTopics
-from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
 from hpwsn.sensors.gateways.wanted_sensors import WantedSensors
 from hpwsn.sensors.history.committed_results import logged_rows
 from hpwsn.sensors.history.history_query import HistoryBusy, HistoryDamaged, HistoryQuery, Row
@@ -57,6 +56,7 @@ from hpwsn_client.wsn.topics.topic_expressions import parse_topic_expression
 
 if TYPE_CHECKING:
     from hpwsn.node.node_parts import Parts
+    from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
 
 log = logging.getLogger(__name__)
 
