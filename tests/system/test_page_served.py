@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from hpwsn.page.page_door import VIEWS
-from hpwsn.page.page_files import without_comments
+from hpwsn.page.page_files import JOINED, without_comments
 from tests.cluster import AdminProcess
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE
@@ -94,7 +94,7 @@ async def test_the_page_and_every_file_that_it_names_are_served(server: NodeProc
     assert (response.status, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     for address in ADDRESS.findall(text.decode()):
         file, content = await ask(f"{server.base}/ui/{address}", {"Accept-Encoding": "identity"})
-        kept = (STATIC / address).read_bytes()
+        kept = b"".join((STATIC / part).read_bytes() for part in JOINED.get(address, (address,)))
         sent = without_comments(kept) if address.startswith("app/") else kept
         assert (address, file.status, content) == (address, 200, sent)
     for view in VIEWS:

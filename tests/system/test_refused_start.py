@@ -63,6 +63,11 @@ def without_opentelemetry(folder: Path) -> tuple[str, ...]:
     return without("opentelemetry", folder)
 
 
+def without_paho(folder: Path) -> tuple[str, ...]:
+    """A Python that does not find paho-mqtt."""
+    return without("paho", folder)
+
+
 def without(package: str, folder: Path) -> tuple[str, ...]:
     (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules['{package}'] = None\n")
     return ("env", f"PYTHONPATH={folder}{os.pathsep}{environment()['PYTHONPATH']}")
@@ -158,6 +163,7 @@ BOUND = ("topics.url=ldap://127.0.0.1:9/ou=topics", "topics.bind_dn=cn=admin")
 LDAP = ("topics.url=ldap://127.0.0.1:9/ou=topics",)
 EDITED = (*LDAP, "topics.edit_bind_dn=cn=editor")
 CERTIFICATE = ("server.tls_certificate={folder}/node.pem",)
+MQTT = ("sensors.mqtt_url=mqtt://127.0.0.1",)
 NOT_READ = "cannot be read: No such file or directory"
 DENIED = "Permission denied"
 
@@ -232,6 +238,24 @@ CASES = [
         prefix=without_opentelemetry,
     ),
     Case("tracing.otlp_url", lambda _: "", "must be the URL of a collector", ("tracing.enabled=true",)),
+    Case("sensors.file", missing, NOT_READ),
+    Case("sensors.file", words_in, "it is not TOML"),
+    Case("sensors.templates", missing, NOT_READ),
+    Case("sensors.templates", words_in, "it is not TOML"),
+    Case("sensors.ldap_base", lambda _: "ou=sensors", "is no LDAP server"),
+    Case("sensors.mqtt_url", lambda _: "mqtt://host:port", "has a port that is not a number"),
+    Case("sensors.mqtt_url", lambda _: "mqtt://127.0.0.1", "requires paho-mqtt", prefix=without_paho),
+    Case("sensors.mqtt_topics", lambda _: "#/a", "not the whole last level", MQTT),
+    Case("sensors.mqtt_commands", lambda _: "sensors/wanted", "must name one topic of each sensor", MQTT),
+    Case(
+        "sensors.mqtt_password_file", missing, "is not a file that exists", (*MQTT, "sensors.mqtt_user=node")
+    ),
+    Case(
+        "sensors.mqtt_ca_file", missing, "is not a file that exists", ("sensors.mqtt_url=mqtts://127.0.0.1",)
+    ),
+    Case("dtn.key_file", missing, NOT_READ),
+    Case("dtn.key_file", unreadable, DENIED, prefix=obey),
+    Case("dtn.key_file", words_in, "has 5 bytes"),
     Case("streams.agent_folder", lambda _: "here", "must be an absolute path", AGENT),
     Case("streams.archive", words_in, "is for the workers of a cluster", AGENT),
     Case("streams.archive", missing, "cannot be read: No such file", (*AGENT, "streams.master=spark://a:1")),

@@ -33,7 +33,11 @@ class MqttAddress:
             raise ValueError("has a user; give sensors.mqtt_user and sensors.mqtt_password_file instead")
         if not parts.hostname or parts.path.strip("/") or parts.query:
             raise ValueError("is not of the form mqtt://host:port; correct it")
-        return parts.hostname, parts.port or (8883 if self.secure else 1883)
+        try:
+            port = parts.port
+        except ValueError:
+            raise ValueError("has a port that is not a number up to 65535; correct it") from None
+        return parts.hostname, port or (8883 if self.secure else 1883)
 
     @property
     def words(self) -> str:

@@ -5,7 +5,8 @@ import { clock } from "../format.js";
 import { state, useShared, wordsOf } from "../state.js";
 import { Button, Text } from "./controls.js";
 
-const OVERSCAN = 6;
+const OVERSCAN = 8;
+const SPARE = 2;
 const PAGE = 100;
 const LARGEST_PAGE = 1000;
 const REFRESH = 2000;
@@ -13,7 +14,7 @@ const SLOW = 150;
 
 /**
  * The rows of a list of equal rows to have as elements: those in sight in the element of `ref`, and some beside them.
- * They stay the same until one in sight is missing, since each change renders the list again.
+ * They stay the same until fewer than SPARE are left beside them, since each change renders the list again.
  */
 export function useWindow(ref, total, height) {
   const [range, setRange] = useState([0, 40]);
@@ -32,7 +33,8 @@ export function useWindow(ref, total, height) {
     }
     const first = Math.max(0, Math.floor((top - box.top) / height));
     const last = Math.min(total, Math.max(first, Math.ceil((bottom - box.top) / height)));
-    setRange((before) => (before[0] <= first && before[1] >= last ? before
+    const enough = ([from, to]) => from <= Math.max(0, first - SPARE) && to >= Math.min(total, last + SPARE);
+    setRange((before) => (enough(before) ? before
       : [Math.max(0, first - OVERSCAN), Math.min(total, last + OVERSCAN)]));
   }, [total, height]);
   useLayoutEffect(look);
