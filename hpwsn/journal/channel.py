@@ -109,6 +109,12 @@ class Channel:
             self._set_timer()
             self._writer.advance(reader_id, offset)
 
+    def advance_ahead(self, reader_id: str, offsets: Sequence[int]) -> None:
+        """Note offsets beyond a cursor that its reader is done with; what holds for `advance` holds here."""
+        if self._writer is not None:
+            self._set_timer()
+            self._writer.advance_ahead(reader_id, offsets)
+
     def hand_back(self, group: list[Change]) -> None:
         """Bring outcomes to the loop; the one method that the writer's thread calls."""
         # A loop that was closed without us leaves nobody to tell; what is written is written.

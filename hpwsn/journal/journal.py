@@ -25,6 +25,7 @@ from hpwsn.journal.retention.pruning import Pruning
 from hpwsn.journal.store import changes, dead_letter_groups
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.dead_letter_groups import LetterFilter
+from hpwsn.journal.store.delivered_ahead import NONE_AHEAD
 from hpwsn.journal.store.large_contents import LargeContents
 from hpwsn.journal.store.log_positions import times_of
 from hpwsn.journal.store.reader import Reader
@@ -92,6 +93,7 @@ class Journal:
         self._append = self._channel.append
         # Every notification needs this call, so it skips a level: see Channel for its contract.
         self.advance = self._channel.advance
+        self.advance_ahead = self._channel.advance_ahead
         self.spool = Spool(self._channel.change, self._query)
         self.routed = Routed(self._channel.change)
         self._writer: Writer
@@ -284,10 +286,17 @@ class Journal:
         return self._channel.change(changes.delete_pull_point(pull_point_id))
 
     def enqueue(
-        self, pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
+        self,
+        pull_point_id: str,
+        entries: Sequence[tuple[int, str | None]],
+        cursors: Mapping[str, int],
+        ahead: Mapping[str, Sequence[int]] = NONE_AHEAD,
     ) -> asyncio.Future[None]:
-        """Add entries to a queue and move cursors in one transaction; queued entries are not added twice."""
-        return self._channel.change(changes.enqueue(pull_point_id, entries, cursors), grows=True)
+        """Add entries to a queue and move cursors in one transaction; queued entries are not added twice.
+
+        `ahead` has offsets beyond a cursor that its subscription is done with.
+        """
+        return self._channel.change(changes.enqueue(pull_point_id, entries, cursors, ahead), grows=True)
 
     async def pull(self, pull_point_id: str, limit: int, *, after: int = 0) -> list[Pulled]:
         """The oldest messages of a queue after a sequence number; they stay queued until `confirm`."""
@@ -325,10 +334,14 @@ class Journal:
         time: float,
         *,
         cursor: int | None = None,
+        ahead: Sequence[int] = (),
         consumer: str = "",
     ) -> asyncio.Future[None]:
-        """Turn entries into dead letters of a subscription and move its cursor, in one transaction."""
-        work = changes.bury(subscription_id, offsets, reason, time, consumer, cursor)
+        """Turn entries into dead letters of a subscription and move its cursor, in one transaction.
+
+        `ahead` are those of the offsets that stay beyond the cursor.
+        """
+        work = changes.bury(subscription_id, offsets, reason, time, consumer, cursor, ahead)
         return self._channel.change(work, grows=True)
 
     async def dead_letters(

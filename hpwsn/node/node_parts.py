@@ -27,6 +27,7 @@ from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
 from hpwsn.broker.outcomes.receipts import Receipts
 from hpwsn.broker.push.consumer_connection import consumer_context
 from hpwsn.broker.push.pool import Pusher
+from hpwsn.broker.queueing.transmissions import Transmissions
 from hpwsn.broker.readers.feeds import Feeds
 from hpwsn.broker.readers.live_delivery import LiveDelivery
 from hpwsn.broker.readers.log_readers import Readers
@@ -226,6 +227,7 @@ class Parts:
         self.overflow = Overflow(QueueLimits(delivery.max_queue, delivery.overflow), self.audience)
         encode, mark = self.event_pages.json_events, self.push_mark.header
         self.webhooks = WebhookSender(self.pusher, delivery.batch, encode, self.tracing, mark)
+        self.transmissions = Transmissions()
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
@@ -243,6 +245,8 @@ class Parts:
             ),
             retry=retry_policies(delivery, config.retry),
             overflow=self.overflow,
+            audience=self.audience,
+            transmissions=self.transmissions,
             clock=self.clock,
             timings=self.timings,
         )
@@ -303,6 +307,7 @@ class Parts:
                 window=config.delivery.window,
                 raw_only=config.delivery.raw_only,
             ),
+            transmissions=self.transmissions,
             ids=self._ids,
         )
         self.demand = self._build_demand()

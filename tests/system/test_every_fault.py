@@ -212,7 +212,7 @@ case(
     subscribe(NOBODY, more=policy(ODD)),
     UnrecognizedPolicy="{urn:z}Odd",
 )
-for value in ('discipline="cet"', 'batch="0"', 'expires="2999-01-01T00:00:00Z"', 'odd="1"'):
+for value in ('alpha="3"', 'batch="0"', 'expires="2999-01-01T00:00:00Z"', 'odd="1"'):
     case(
         "UnsupportedPolicyRequestFault",
         at_broker,

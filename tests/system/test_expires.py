@@ -224,7 +224,10 @@ async def test_time_goes_on_while_the_node_is_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("attributes", "named"),
     [
-        ('discipline="cet"', "cet"),
+        ('alpha="3"', "cet"),
+        ('discipline="fifo" beta="PT1M"', "cet"),
+        ('discipline="cet" alpha="0"', "alpha"),
+        ('discipline="cet" beta="2 s"', "beta"),
         ('discipline="lifo"', "lifo"),
         ('expires="soon"', "soon"),
         ('expires="PT0S"', "PT0S"),

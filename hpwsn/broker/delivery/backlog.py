@@ -14,6 +14,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 from hpwsn.broker.lifetimes.message_expiry import Sorted, without
+from hpwsn.broker.queueing.transmissions import Transmissions
+from hpwsn.broker.subscriptions.audience import Audience
+from hpwsn.broker.subscriptions.ranked_cursor import RankedCursor
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
@@ -30,6 +33,8 @@ BATCH_BYTES = 4 * 2**20
 """Content after which no more notifications are added to a send."""
 READERS = 8
 """Subscriptions that may read from the journal at the same time."""
+MATCHED_AT_ONCE = 32
+"""Notifications whose transmissions are counted before the event loop goes on."""
 PRESENT = 10_000
 """Maximum number of current messages that are sent when a subscriber asks for the present state."""
 
@@ -43,8 +48,12 @@ class Backlog:
         tree: TopicTree[Subscriber],
         content: ContentFilters,
         recent: Recent,
+        audience: Audience,
+        transmissions: Transmissions,
         head: Callable[[], int],
     ) -> None:
+        self._audience = audience
+        self._transmissions = transmissions
         self._journal = journal
         self._tree = tree
         self._content = content
@@ -64,10 +73,30 @@ class Backlog:
             if self._wants(subscription, stored.notification):
                 self._recent.put(stored.offset, (stored.notification,))
                 wanted.append(stored.offset)
+        if isinstance(cursor, RankedCursor):
+            cursor.expect(await self._transmissions_of(subscription, scan.entries))
         cursor.refill(wanted, upto=scan.upto, head=self._head())
         if not cursor.counted:
             # A content filter makes the number unknown: too low is safe, too high would drop notifications.
             cursor.count(0 if subscription.content else await self._journal.count(cursor.seen, topics))
+
+    async def _transmissions_of(
+        self, subscription: Subscription, entries: Sequence[Stored]
+    ) -> dict[int, tuple[float, int]]:
+        """The times of entries, and how many other subscriptions and carriers have each, by their cursors."""
+        found = {}
+        for number, stored in enumerate(entries, 1):
+            offset, notification = stored.offset, stored.notification
+            others = self._transmissions.carried_before(offset)
+            for each in self._audience.match_each((notification,))[0]:
+                # A subscription does not have what was accepted before it was created.
+                others += (
+                    each is not subscription and each.created <= notification.time and each.cursor.has(offset)
+                )
+            found[offset] = notification.time, others
+            if not number % MATCHED_AT_ONCE:
+                await asyncio.sleep(0)
+        return found
 
     def gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
         """As many of the first as memory has and one send may carry.

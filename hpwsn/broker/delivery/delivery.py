@@ -1,5 +1,8 @@
 """Delivery: one ordered queue for each subscription, moved along by the outcome of every send.
 
+This is the driver: it tells `decide` of `queueing/delivery_steps` what happened, and carries out the actions
+that are the answer. What comes next in a queue is the choice of its cursor.
+
 No task and no thread belongs to a subscription. It is woken by a new notification, by the callback of its
 last send, or by its retry timer; it has at most one send under way, which is what keeps its order. A send
 carries as many waiting notifications as the policy allows. What no longer fits into memory is read from the
@@ -13,16 +16,49 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
+from typing import Any
 
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
-from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
+from hpwsn.broker.delivery.queue_limits import Overflow
 from hpwsn.broker.delivery.resend import Once, give_up, next_letters, next_present
-from hpwsn.broker.delivery.sending import Attempt, RetryTimers, Sender, Senders, Settling, Totals, worn_out
-from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
+from hpwsn.broker.delivery.sending import RetryTimers, Sender, Senders, Settling, Totals
+from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.outcomes.outcome import Result
 from hpwsn.broker.outcomes.reports import OutcomeReports
 from hpwsn.broker.push.request import Outcome, OutcomeKind
+from hpwsn.broker.queueing.delivery_events import (
+    Acknowledge,
+    Action,
+    Actions,
+    Buried,
+    Bury,
+    CatchUp,
+    Chosen,
+    Delivered,
+    Drop,
+    EndSubscription,
+    Event,
+    Expire,
+    Failed,
+    Full,
+    NoteTrouble,
+    Passed,
+    Proceed,
+    ProceedSoon,
+    Relieve,
+    Rest,
+    Send,
+    SendBeside,
+    SendNext,
+    SentBeside,
+    Settle,
+    Turn,
+)
+from hpwsn.broker.queueing.delivery_steps import JOURNAL_PAUSE, decide, expire, send_size
+from hpwsn.broker.queueing.transmissions import Transmissions
+from hpwsn.broker.subscriptions.audience import Audience
+from hpwsn.broker.subscriptions.ranked_cursor import RankedCursor
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
 from hpwsn.histogram import Timings
 from hpwsn.journal.journal import Journal
@@ -35,11 +71,13 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 log = logging.getLogger(__name__)
 
-JOURNAL_PAUSE = 1.0
-"""Seconds until something that the journal refused is tried again."""
+MOST_NAMED = 10
+"""Offsets of dropped notifications that a line of the log names."""
 
 # A member of an Enum is a call to look up, and these are looked up for every send.
 _DELIVERED = OutcomeKind.DELIVERED
+_PREVENTED = frozenset({OutcomeKind.CANCELLED, OutcomeKind.UNAVAILABLE})
+"""Failures of this node, not of the consumer."""
 _LIVE, _ENDED = State.LIVE, State.ENDED
 
 
@@ -56,12 +94,15 @@ class Delivery:
         senders: Senders,
         retry: RetryPolicies,
         overflow: Overflow,
+        audience: Audience,
+        transmissions: Transmissions,
         clock: Callable[[], float],
         timings: Timings | None = None,
     ) -> None:
         self._journal = journal
         self._recent = recent
-        self._backlog = Backlog(journal, tree, content, recent, lambda: self.head)
+        self._backlog = Backlog(journal, tree, content, recent, audience, transmissions, lambda: self.head)
+        self._transmissions = transmissions
         self.withheld = self._backlog.withheld
         self._senders = senders
         self._retry = retry
@@ -72,6 +113,28 @@ class Delivery:
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
         self._settling = Settling()
+        self._carry_out: dict[type[Action], Callable[[Subscription, Any], None]] = {
+            Settle: lambda subscription, action: self._settled(subscription),
+            Relieve: self._relieve,
+            CatchUp: lambda subscription, action: self._in_background(
+                subscription, self._catch_up(subscription)
+            ),
+            SendBeside: lambda subscription, action: self._in_background(
+                subscription, self._send_beside(subscription)
+            ),
+            SendNext: lambda subscription, action: self._send_next(subscription),
+            Send: lambda subscription, action: self._post(subscription, action.offsets, action.notifications),
+            Expire: self._expired,
+            Acknowledge: lambda subscription, action: self._acknowledge(subscription, action.offsets),
+            Passed: self._passed,
+            Bury: self._bury,
+            Drop: self._drop,
+            NoteTrouble: self._note_trouble,
+            EndSubscription: lambda subscription, action: self.consumer_gone(subscription),
+            Rest: lambda subscription, action: self._proceed_later(subscription, action.pause),
+            Proceed: lambda subscription, action: self._proceed(subscription),
+            ProceedSoon: lambda subscription, action: self._proceed_soon(subscription),
+        }
         self._offered: dict[Subscription, None] = {}
         self._closing = False
         self.head = 0
@@ -95,11 +158,23 @@ class Delivery:
                 if subscription.cursor.pass_over(offset):
                     self._journal.advance(subscription.id, offset)
             return
-        subscription.cursor.offer_run(offsets)
+        cursor = subscription.cursor
+        if cursor.ranked:
+            self._expect(subscription, offsets)
+        cursor.offer_run(offsets)
         if subscription.rejects is not False:
             self._overflow.watch(subscription)
         if not subscription.progress.busy:
             self._proceed_soon(subscription)
+
+    def _expect(self, subscription: Subscription, offsets: range) -> None:
+        """Tell a ranked queue the times of new notifications, which nobody has yet."""
+        assert isinstance(subscription.cursor, RankedCursor)
+        known = {}
+        for offset in offsets:
+            notification = self._recent.get(offset)
+            known[offset] = (self._clock() if notification is None else notification.time), 0
+        subscription.cursor.expect(known)
 
     def _proceed_soon(self, subscription: Subscription) -> None:
         if not self._offered:
@@ -120,6 +195,8 @@ class Delivery:
     def forget(self, subscription: Subscription) -> None:
         """Drop the timer and whoever waits for it."""
         give_up(subscription)
+        if isinstance(subscription.cursor, RankedCursor):
+            subscription.cursor.release()
         self._timers.cancel(subscription)
         self._overflow.forget(subscription)
         self._settled(subscription)
@@ -134,67 +211,76 @@ class Delivery:
         return self._senders.push if subscription.webhook is None else self._senders.webhook
 
     def _proceed(self, subscription: Subscription) -> None:
-        """Take the next step, if none is under way: too long a queue first, then what may go out."""
-        cursor = subscription.cursor
-        if subscription.progress.busy:
+        """Take the next step, if none is under way."""
+        progress, cursor = subscription.progress, subscription.cursor
+        if progress.busy:
             return
-        if self._closing or subscription.state is not _LIVE:
-            self._settled(subscription)
-            return
-        limit = subscription.queue_limit
-        if limit is None or len(cursor.waiting) + cursor.beyond > limit:
+        live = subscription.state is _LIVE and not self._closing
+        limit, excess = subscription.queue_limit, 0
+        if live and (limit is None or len(cursor.waiting) + cursor.beyond > limit):
             excess = self._overflow.excess(subscription)
-            if excess:
-                self._relieve(subscription, excess)
-                return
-        if not cursor.counted:
-            self._in_background(subscription, self._catch_up(subscription))
-        elif subscription in self._timers:
-            return
-        elif subscription.paused:
-            self._settled(subscription)
-        elif subscription.progress.replays or subscription.progress.present:
-            self._in_background(subscription, self._send_beside(subscription))
-        elif cursor.waiting:
-            self._send_next(subscription)
-        elif cursor.behind:
-            self._in_background(subscription, self._catch_up(subscription))
-        else:
-            self._settled(subscription)
+        turn = Turn(
+            live,
+            excess,
+            cursor.counted,
+            subscription in self._timers,
+            subscription.paused,
+            bool(progress.replays or progress.present),
+            bool(cursor.waiting),
+            cursor.behind,
+        )
+        self._carry_out_all(subscription, decide(progress, turn))
+
+    def _decide(self, subscription: Subscription, event: Event) -> None:
+        self._carry_out_all(subscription, decide(subscription.progress, event))
+
+    def _carry_out_all(self, subscription: Subscription, actions: Actions) -> None:
+        for action in actions:
+            self._carry_out[type(action)](subscription, action)
 
     def _send_next(self, subscription: Subscription) -> None:
-        sender = self._sender(subscription)
-        count = 1 if subscription.progress.alone else sender.batch(subscription)
-        offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
+        cursor = subscription.cursor
+        if cursor.ranked and self._drop_stale(subscription):
+            self._proceed_soon(subscription)
+            return
+        count = self._size(subscription)
+        offsets = cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
         notifications = self._backlog.gather(offsets)
         if not notifications:
-            self._in_background(subscription, self._read(subscription, sender, offsets))
+            self._in_background(subscription, self._read(subscription, offsets))
             return
         if len(notifications) < len(offsets):
             offsets = offsets[: len(notifications)]
-        self._send(subscription, sender, offsets, notifications)
+        self._send(subscription, offsets, notifications)
+
+    def _size(self, subscription: Subscription) -> int:
+        """How many notifications go into one send."""
+        return send_size(subscription.progress, self._sender(subscription).batch(subscription))
 
     def _send(
-        self,
-        subscription: Subscription,
-        sender: Sender,
-        offsets: Sequence[int],
-        notifications: Sequence[Notification],
+        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification]
     ) -> None:
         if found := self._backlog.concealed(offsets, notifications):
             self._leave(subscription, found)
             offsets, notifications = found.offsets, found.notifications
-        if subscription.expires is not None and offsets:
-            offsets, notifications = self._unexpired(subscription, sender, offsets, notifications)
         if not offsets:
             self._proceed_soon(subscription)
-            return
+        elif subscription.expires is None:
+            self._post(subscription, offsets, notifications)
+        else:
+            size = self._size(subscription)
+            chosen = Chosen(offsets, notifications, subscription.expires, self._clock(), size)
+            self._decide(subscription, chosen)
+
+    def _post(
+        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification]
+    ) -> None:
         subscription.progress.busy = True
         self.totals.sends += 1
         if subscription.progress.first_failure is None:
             self._timings.queue_wait.observe(self._clock() - notifications[0].time)
         began = perf_counter()
-        sender.send(
+        self._sender(subscription).send(
             subscription,
             offsets,
             notifications,
@@ -209,67 +295,67 @@ class Delivery:
         outcome: Outcome,
         began: float,
     ) -> None:
-        progress = subscription.progress
-        progress.busy = False
         if self.reports:
             self.reports.sent(subscription, offsets, notifications, outcome)
-        if outcome.kind is _DELIVERED:
-            if progress.alone:
-                progress.alone = max(0, progress.alone - len(offsets))
-            if subscription.pull_point is None:
-                self._timings.delivery.observe(perf_counter() - began)
-            self._count_delivered(subscription, len(offsets))
-            self._advance(subscription, offsets[-1])
-            self._proceed(subscription)
-        elif outcome.kind is OutcomeKind.UNAVAILABLE:
-            progress.last_error = outcome.reason
-            self._proceed_later(subscription, JOURNAL_PAUSE)
-        elif outcome.kind is not OutcomeKind.CANCELLED:
-            batch = [(offset, n.time) for offset, n in zip(offsets, notifications, strict=True)]
-            self._failed(subscription, batch, outcome)
+        if outcome.kind is not _DELIVERED:
+            self._failed(subscription, offsets, notifications, outcome)
+            return
+        if subscription.pull_point is None:
+            self._timings.delivery.observe(perf_counter() - began)
+        self._count_delivered(subscription, len(offsets))
+        if self._transmissions.watched:
+            self._transmissions.delivered(offsets)
+        self._carry_out_all(subscription, decide(subscription.progress, Delivered(offsets)))
+
+    def _failed(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        outcome: Outcome,
+    ) -> None:
+        if outcome.kind not in _PREVENTED:
+            self._count_failure(outcome)
+        failed = Failed(
+            outcome,
+            [(offset, n.time) for offset, n in zip(offsets, notifications, strict=True)],
+            self._retry.of(outcome.kind),
+            asyncio.get_running_loop().time(),
+            self._clock(),
+            random.random(),
+            bool(self.consumer_gone),
+        )
+        self._decide(subscription, failed)
+
+    def _count_failure(self, outcome: Outcome) -> None:
+        failures = self.totals.failures
+        failures[outcome.kind.value] = failures.get(outcome.kind.value, 0) + 1
+
+    def _note_trouble(self, subscription: Subscription, action: NoteTrouble) -> None:
+        log.warning("subscription %s: %s; it will be tried again", subscription.id, action.reason)
 
     def _count_delivered(self, subscription: Subscription, count: int) -> None:
-        subscription.progress.note_delivered(count)
         self.totals.delivered += count
         self.rates.new[subscription] += count
 
+    def _acknowledge(self, subscription: Subscription, offsets: Sequence[int]) -> None:
+        """Be done with offsets, and have the journal know it soon."""
+        cursor = subscription.cursor
+        ahead = cursor.settle(offsets)
+        if subscription.rejects is not False:
+            self._overflow.watch(subscription)
+        if subscription.state is not _ENDED:
+            if ahead:
+                self._journal.advance_ahead(subscription.id, ahead)
+            self._journal.advance(subscription.id, cursor.acknowledged)
+
     def _advance(self, subscription: Subscription, upto: int) -> None:
+        """Move past everything up to an offset."""
         subscription.cursor.acknowledge(upto)
         if subscription.rejects is not False:
             self._overflow.watch(subscription)
         if subscription.state is not _ENDED:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
-
-    def _failed(self, subscription: Subscription, attempt: Attempt, outcome: Outcome) -> None:
-        progress, now = subscription.progress, asyncio.get_running_loop().time()
-        self._count_failure(subscription, outcome)
-        if progress.first_failure is None:
-            progress.first_failure = now
-            log.warning("subscription %s: %s; it will be tried again", subscription.id, outcome.reason)
-        if outcome.gone:
-            self.consumer_gone(subscription)
-            return
-        if outcome.kind is not progress.kind or not progress.same:
-            progress.kind, progress.same, progress.tried = outcome.kind, 0, attempt[-1][0]
-        if len(attempt) > 1 and outcome.status is not None:
-            # It may be one notification that the consumer does not like: find out which.
-            progress.alone = len(attempt)
-        policy = self._retry.of(outcome.kind)
-        dead = worn_out(progress, policy, attempt, now, self._clock())
-        if dead and (len(attempt) == 1 or outcome.status is None):
-            progress.attempt = progress.same = 0
-            self._bury(subscription, dead, outcome.reason, outcome)
-            return
-        pause = policy.pause(progress.attempt, random.random(), outcome.retry_after)
-        progress.attempt += 1
-        progress.same += 1
-        self._proceed_later(subscription, pause)
-
-    def _count_failure(self, subscription: Subscription, outcome: Outcome) -> None:
-        subscription.progress.failures += 1
-        subscription.progress.last_error = outcome.reason
-        failures = self.totals.failures
-        failures[outcome.kind.value] = failures.get(outcome.kind.value, 0) + 1
 
     def _proceed_later(self, subscription: Subscription, pause: float) -> None:
         if not self._closing and subscription.deliverable:
@@ -278,112 +364,124 @@ class Delivery:
 
     # Notifications that waited too long
 
-    def _unexpired(
-        self,
-        subscription: Subscription,
-        sender: Sender,
-        offsets: Sequence[int],
-        notifications: Sequence[Notification],
-    ) -> tuple[Sequence[int], Sequence[Notification]]:
-        """As many as go into one send of those that may still go out; the others leave the queue."""
-        assert subscription.expires is not None
-        found = sort_out(subscription.expires, offsets, notifications, self._clock())
-        if found.unsent:
-            subscription.progress.expired += len(found.unsent)
-            self.totals.expired += len(found.unsent)
-            self._leave(subscription, found)
-            if self.reports:
-                left = [n for offset, n in zip(offsets, notifications, strict=True) if offset in found.unsent]
-                self.reports.ended(subscription, Result.EXPIRED, found.unsent, left)
-        count = 1 if subscription.progress.alone else sender.batch(subscription)
-        return found.offsets[:count], found.notifications[:count]
+    def _expired(self, subscription: Subscription, action: Expire) -> None:
+        """Take what waited too long out of the queue; it is counted, and not sent."""
+        found = action.found
+        subscription.progress.expired += len(found.unsent)
+        self.totals.expired += len(found.unsent)
+        self._leave(subscription, found)
+        if self.reports:
+            self.reports.ended(subscription, Result.EXPIRED, found.unsent, action.notifications)
 
     def _leave(self, subscription: Subscription, found: Sorted) -> None:
+        subscription.progress.sent_alone(len(found.unsent))
+        if subscription.cursor.ranked:
+            self._acknowledge(subscription, found.unsent)
+            return
         subscription.cursor.skip(set(found.unsent))
-        subscription.progress.alone = max(0, subscription.progress.alone - len(found.unsent))
         self._advance(subscription, found.done)
+
+    def _drop_stale(self, subscription: Subscription) -> bool:
+        """Drop what the rules of a ranked queue drop now; whether anything was."""
+        assert isinstance(subscription.cursor, RankedCursor)
+        found = subscription.cursor.stale(self._clock())
+        for dropped in found:
+            log.warning(
+                "subscription %s: %d notifications are dropped, %s: offsets %s%s",
+                subscription.id,
+                len(dropped.offsets),
+                dropped.reason,
+                ", ".join(map(str, dropped.offsets[:MOST_NAMED])),
+                ", …" if len(dropped.offsets) > MOST_NAMED else "",
+            )
+            self._count_dropped(subscription, dropped.offsets, dropped.reason)
+            subscription.progress.sent_alone(len(dropped.offsets))
+            self._acknowledge(subscription, dropped.offsets)
+        return bool(found)
 
     def expire(self, subscription: Subscription) -> None:
         """Let what waited too long go, also where nothing is sent now: a pause, or a consumer away."""
         cursor = subscription.cursor
         if subscription.progress.busy or self._closing or subscription.state is not State.LIVE:
             return
-        if subscription.expires is not None and (cursor.waiting or cursor.behind):
+        if (subscription.expires is not None or cursor.ranked) and (cursor.waiting or cursor.behind):
             self._in_background(subscription, self._expire(subscription))
 
     async def _expire(self, subscription: Subscription) -> None:
-        cursor, sender, fresh = subscription.cursor, self._sender(subscription), False
+        cursor, fresh = subscription.cursor, False
         while not fresh and (cursor.waiting or cursor.behind) and not self._closing:
             if not cursor.waiting:
                 await self._backlog.look_on(subscription)
-                continue
-            found = await self._journal.read(offsets := cursor.batch(LOOKED_AT))
-            kept = [stored.offset for stored in found]
-            rest, _ = self._unexpired(subscription, sender, kept, [stored.notification for stored in found])
-            fresh = bool(rest) or offsets == cursor.batch(LOOKED_AT)
+            elif not (cursor.ranked and self._drop_stale(subscription)):
+                fresh = subscription.expires is None or await self._expire_oldest(subscription)
         subscription.progress.busy = False
         self._proceed(subscription)
 
+    async def _expire_oldest(self, subscription: Subscription) -> bool:
+        """Let the oldest of a queue go that waited too long; whether one of those looked at did not."""
+        cursor = subscription.cursor
+        assert subscription.expires is not None
+        stored = await self._journal.read(offsets := cursor.oldest(LOOKED_AT))
+        kept = [each.offset for each in stored]
+        notifications = [each.notification for each in stored]
+        found, actions = expire(subscription.expires, kept, notifications, self._clock())
+        self._carry_out_all(subscription, actions)
+        return bool(found.offsets) or offsets == cursor.oldest(LOOKED_AT)
+
     # Queues that are too long, and notifications that nobody takes
 
-    def _relieve(self, subscription: Subscription, excess: int) -> None:
-        offsets = subscription.cursor.batch(excess)
-        if not offsets:
-            self._in_background(subscription, self._catch_up(subscription))
-        elif self._overflow.policy(subscription) == DEAD_LETTER:
-            limit = self._overflow.limit(subscription)
-            self._bury(subscription, offsets, f"more than {limit} notifications waited")
-        else:
-            if not subscription.progress.dropped:
-                log.warning("subscription %s: its queue is full, the oldest are dropped", subscription.id)
-            subscription.progress.dropped += len(offsets)
-            self.totals.dropped += len(offsets)
-            if self.reports:
-                self.reports.ended(subscription, Result.DROPPED, offsets, reason="the queue was full")
-            self._advance(subscription, offsets[-1])
-            self._proceed(subscription)
+    def _relieve(self, subscription: Subscription, action: Relieve) -> None:
+        offsets = subscription.cursor.oldest(action.excess)
+        policy, limit = self._overflow.policy(subscription), self._overflow.limit(subscription)
+        self._decide(subscription, Full(offsets, limit, policy))
 
-    def _bury(
-        self,
-        subscription: Subscription,
-        offsets: Sequence[int],
-        reason: str,
-        outcome: Outcome | None = None,
-    ) -> None:
-        """Make dead letters of the oldest, in the transaction that moves the cursor past them."""
+    def _drop(self, subscription: Subscription, action: Drop) -> None:
+        if not subscription.progress.dropped:
+            log.warning("subscription %s: its queue is full, the oldest are dropped", subscription.id)
+        self._count_dropped(subscription, action.offsets, action.reason)
+
+    def _count_dropped(self, subscription: Subscription, offsets: Sequence[int], reason: str) -> None:
+        subscription.progress.dropped += len(offsets)
+        self.totals.dropped += len(offsets)
+        if self.reports:
+            self.reports.ended(subscription, Result.DROPPED, offsets, reason=reason)
+
+    def _bury(self, subscription: Subscription, action: Bury) -> None:
+        """Make dead letters of notifications, in the transaction that moves the cursor past them."""
         if subscription.state is State.ENDED:
             return
+        offsets, reason = action.offsets, action.reason
         log.error("subscription %s: %d dead letters: %s", subscription.id, len(offsets), reason)
         subscription.progress.busy = True
+        upto, ahead = subscription.cursor.passing(offsets)
         buried = self._journal.bury(
             subscription.id,
             offsets,
             reason,
             self._clock(),
-            cursor=offsets[-1],
+            cursor=upto,
+            ahead=ahead,
             consumer=subscription.request.consumer.address,
         )
-        buried.add_done_callback(lambda ended: self._buried(subscription, offsets, reason, outcome, ended))
+        buried.add_done_callback(lambda ended: self._buried(subscription, action, ended))
 
-    def _buried(
-        self,
-        subscription: Subscription,
-        offsets: Sequence[int],
-        reason: str,
-        outcome: Outcome | None,
-        ended: asyncio.Future[None],
-    ) -> None:
-        subscription.progress.busy = False
-        if ended.cancelled() or ended.exception() is not None:
-            self._proceed_later(subscription, JOURNAL_PAUSE)
-            return
-        self.totals.buried += len(offsets)
-        if self.reports:
-            self.reports.ended(subscription, Result.DEAD_LETTER, offsets, failure=outcome, reason=reason)
-        subscription.progress.alone = max(0, subscription.progress.alone - len(offsets))
-        subscription.cursor.acknowledge(offsets[-1])
+    def _buried(self, subscription: Subscription, action: Bury, ended: asyncio.Future[None]) -> None:
+        stored = not ended.cancelled() and ended.exception() is None
+        if stored:
+            self.totals.buried += len(action.offsets)
+            if self.reports:
+                self.reports.ended(
+                    subscription,
+                    Result.DEAD_LETTER,
+                    action.offsets,
+                    failure=action.outcome,
+                    reason=action.reason,
+                )
+        self._decide(subscription, Buried(action.offsets, stored))
+
+    def _passed(self, subscription: Subscription, action: Passed) -> None:
+        subscription.cursor.settle(action.offsets)
         self._overflow.watch(subscription)
-        self._proceed(subscription)
 
     def tell(
         self, subscription: Subscription, notification: Notification, done: Callable[[Outcome], None]
@@ -415,7 +513,7 @@ class Delivery:
     async def _send_beside(self, subscription: Subscription) -> None:
         progress, sender = subscription.progress, self._sender(subscription)
         if progress.replays:
-            size = 1 if progress.alone else sender.batch(subscription)
+            size = self._size(subscription)
             once = await next_letters(self._journal, self._backlog, subscription, size)
         else:
             size = sender.batch(subscription)
@@ -433,31 +531,34 @@ class Delivery:
         )
 
     def _sent_beside(self, subscription: Subscription, once: Once, outcome: Outcome) -> None:
-        subscription.progress.busy = False
+        count = len(once.stored)
         if self.reports:
             offsets = [stored.offset for stored in once.stored]
             self.reports.sent(subscription, offsets, [each.notification for each in once.stored], outcome)
         if outcome.kind is _DELIVERED:
-            self._count_delivered(subscription, len(once.stored))
+            self._count_delivered(subscription, count)
         else:
-            self._count_failure(subscription, outcome)
+            self._count_failure(outcome)
+        actions = decide(subscription.progress, SentBeside(outcome, count))
         once.note(outcome)
-        self._proceed(subscription)
+        self._carry_out_all(subscription, actions)
 
     # Reading the journal
 
-    async def _read(self, subscription: Subscription, sender: Sender, offsets: Sequence[int]) -> None:
+    async def _read(self, subscription: Subscription, offsets: Sequence[int]) -> None:
         """Send what memory no longer holds; what retention took meanwhile is passed over."""
         found = await self._journal.read(offsets)
         subscription.progress.busy = False
-        last = found[-1].offset if found else offsets[-1]
+        last = found[-1].offset if found else max(offsets)
         gone = {offset for offset in offsets if offset <= last} - {stored.offset for stored in found}
         if gone:
             log.error("subscription %s: %d notifications are no longer kept", subscription.id, len(gone))
             subscription.cursor.skip(gone)
         if found and subscription.deliverable and not self._closing:
+            chosen = {offset: place for place, offset in enumerate(offsets)}
+            found.sort(key=lambda stored: chosen[stored.offset])
             kept = [stored.offset for stored in found]
-            self._send(subscription, sender, kept, [stored.notification for stored in found])
+            self._send(subscription, kept, [stored.notification for stored in found])
         else:
             self._proceed(subscription)
 
@@ -490,6 +591,16 @@ class Delivery:
         """Try a failing consumer now; the pauses start again, the limits of its retries do not."""
         subscription.progress.attempt = 0
         self.wake(subscription)
+
+    def announced(self, subscription: Subscription) -> bool:
+        """The consumer says that it is reachable: deliver what waits now; False if it may get nothing."""
+        if not subscription.deliverable or self._closing:
+            return False
+        if subscription.progress.busy:
+            # A send that was begun before the consumer came back may still fail.
+            subscription.progress.announced = True
+        self.retry(subscription)
+        return True
 
     async def close(self) -> None:
         """Start nothing new; what is under way ends with its sender."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hpwsn.broker.queueing.delivery_steps import DEAD_LETTER
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.notification import Run
 from hpwsn_client.wsn.soap.faults import Busy
 
-DROP_OLDEST, REJECT, DEAD_LETTER = "drop-oldest", "reject", "dead-letter"
+DROP_OLDEST, REJECT = "drop-oldest", "reject"
 
 RELIEF = 1000
 """Most notifications that leave a queue in one step."""

@@ -187,12 +187,13 @@ class PullSender:
         notifications: Sequence[Notification],
         done: Done,
     ) -> None:
-        """Queue the offsets and move the cursor in one transaction."""
+        """Queue the offsets, and record that the subscription is done with them, in one transaction."""
         point = subscription.pull_point
         assert point is not None
         entries = [(offset, subscription.id) for offset in offsets]
         self._pull_points.filled(point)
-        future = self._journal.enqueue(point, entries, {subscription.id: offsets[-1]})
+        upto, ahead = subscription.cursor.passing(offsets)
+        future = self._journal.enqueue(point, entries, {subscription.id: upto}, {subscription.id: ahead})
         future.add_done_callback(lambda ended: done(_pull_outcome(ended)))
         future.add_done_callback(lambda ended: self._pull_points.arrived(point))
 

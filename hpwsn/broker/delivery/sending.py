@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hpwsn.broker.lifetimes.retry import RetryPolicy
 from hpwsn.broker.push.request import Outcome
-from hpwsn.broker.subscriptions.subscription import Progress, Subscription
+from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 Done = Callable[[Outcome], None]
-Attempt = Sequence[tuple[int, float]]
-"""Offsets and their publication times."""
 
 
 class Sender(Protocol):
@@ -62,20 +59,6 @@ class Totals:
     buried: int = 0
     dropped: int = 0
     expired: int = 0
-
-
-def worn_out(
-    progress: Progress, policy: RetryPolicy, attempt: Attempt, now: float, clock: float
-) -> list[int]:
-    """The oldest offsets of a failed attempt whose retries are exhausted, by time or by attempts."""
-    assert progress.first_failure is not None
-    first, dead = progress.first_failure, []
-    for offset, published in attempt:
-        attempts = progress.same if offset <= progress.tried else 0
-        if not policy.exhausted(max(first, now - (clock - published)), now, attempts):
-            break
-        dead.append(offset)
-    return dead
 
 
 class RetryTimers:

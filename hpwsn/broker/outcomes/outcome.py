@@ -21,7 +21,7 @@ class Result(StrEnum):
     EXPIRED = "expired"
     """They waited longer than the subscription's `expires`."""
     DROPPED = "dropped"
-    """The subscription's queue was full."""
+    """The subscription's queue was full, or its discipline dropped them."""
 
     @property
     def is_final(self) -> bool:

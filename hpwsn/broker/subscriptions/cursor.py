@@ -6,7 +6,7 @@ What the log cannot tell, that matching offsets were not wanted at their time, i
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 _NONE: deque[int] = deque(maxlen=0)
 """For all that nothing waits for: an empty deque takes more than half a kilobyte."""
@@ -15,6 +15,8 @@ _NONE: deque[int] = deque(maxlen=0)
 class Cursor:
     """The waiting offsets of one subscription, in log order."""
 
+    ranked = False
+    """Whether the next offsets are chosen by rank; if not, they are the oldest."""
     __slots__ = ("acknowledged", "behind", "beyond", "counted", "gaps", "in_gap", "seen", "waiting", "window")
 
     def __init__(self, acknowledged: int, *, window: int, head: int) -> None:
@@ -95,6 +97,23 @@ class Cursor:
         if len(self.waiting) <= limit:
             return list(self.waiting)
         return [self.waiting[index] for index in range(limit)]
+
+    def oldest(self, limit: int) -> list[int]:
+        """The offsets that wait longest, in the order of the log."""
+        return self.batch(limit)
+
+    def passing(self, offsets: Sequence[int]) -> tuple[int, Sequence[int]]:
+        """Where the cursor would be after `settle`, and what would be ahead of it: here nothing."""
+        return offsets[-1], ()
+
+    def settle(self, offsets: Sequence[int]) -> Sequence[int]:
+        """Be done with the next offsets; return those that are ahead of the cursor now: here none."""
+        self.acknowledge(offsets[-1])
+        return ()
+
+    def has(self, offset: int) -> bool:
+        """Whether the queue is done with an offset."""
+        return offset <= self.acknowledged
 
     def acknowledge(self, upto: int) -> None:
         """Move past everything up to a delivered offset."""

@@ -5,6 +5,7 @@ WS-BaseNotification 1.3, section 4.2. The request is already parsed and valid.
 
 from __future__ import annotations
 
+from hpwsn.broker.queueing.cet_rules import CET
 from hpwsn.broker.subscriptions.webhook import webhook_of
 from hpwsn_client.wsn.operations.messages import DeliveryPolicy, Subscribe
 from hpwsn_client.wsn.soap import faults
@@ -23,8 +24,8 @@ def check_grantable(request: Subscribe, pull_point: str | None, *, raw_only: boo
 
 
 def _check_delivery(delivery: DeliveryPolicy, pull_point: str | None) -> None:
-    if delivery.discipline not in (None, "fifo"):
-        raise _unsupported(f"discipline {delivery.discipline!r} is not supported; use fifo")
+    if delivery.discipline != CET and (delivery.alpha or delivery.beta):
+        raise _unsupported(f'alpha and beta need discipline="{CET}"; add it, or omit them')
     if pull_point is not None and (delivery.max_queue or delivery.overflow):
         raise _unsupported(
             "a pull point has its own limit (pull_points.queue_limit): omit maxQueue and overflow"

@@ -6,13 +6,13 @@ State only; `subscriptions` changes it for its owner, `delivery` moves its curso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
 from typing import cast
 
-from hpwsn.broker.push.request import OutcomeKind
+from hpwsn.broker.queueing.progress import Progress
 from hpwsn.broker.subscriptions.cursor import Cursor
 from hpwsn.broker.subscriptions.webhook import Webhook, webhook_of
 from hpwsn.matching.content.content_group import ContentGroup
@@ -36,40 +36,6 @@ class State(Enum):
 
 _LIVE = State.LIVE
 """A member of an Enum is a call to look up, and this one is looked up for every send."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """What delivery remembers between two attempts."""
-
-    busy: bool = False
-    """A send or a read of the journal is under way."""
-    attempt: int = 0
-    kind: OutcomeKind | None = None
-    same: int = 0
-    tried: int = 0
-    """What went wrong last, how often in a row before, and the newest offset that was there each time."""
-    alone: int = 0
-    """How many notifications are to be sent one by one, since together they were refused."""
-    first_failure: float | None = None
-    """On the loop's clock, which nobody sets: a jump of the wall clock must not use up the retries."""
-    delivered: int = 0
-    dropped: int = 0
-    failures: int = 0
-    last_error: str | None = None
-    expired: int = 0
-    replays: dict[int, list[Callable[[bool], None]]] | None = None
-    """Dead letters, by id, that an operator wants sent again, and who is told whether each was delivered.
-
-    None rather than empty, as with most subscriptions.
-    """
-    present: Sequence[int] = ()
-    """Offsets of current messages that the subscriber wants sent once more."""
-
-    def note_delivered(self, count: int) -> None:
-        """Count a delivery, also beside the queue: the consumer no longer fails."""
-        self.delivered += count
-        self.attempt, self.same, self.first_failure = 0, 0, None
 
 
 @dataclass(frozen=True, slots=True)

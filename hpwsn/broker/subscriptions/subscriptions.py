@@ -7,14 +7,17 @@ before its answer is sent. An expired subscription has a grace period in which a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hpwsn.broker.lifetimes.leases import Lifetimes, end_of
+from hpwsn.broker.queueing.cet_rules import cet_rules
+from hpwsn.broker.queueing.transmissions import Transmissions
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.cursor import Cursor
 from hpwsn.broker.subscriptions.producer_conditions import Conditions
+from hpwsn.broker.subscriptions.ranked_cursor import RankedCursor
 from hpwsn.broker.subscriptions.resource_addresses import PLAIN_IDS, ResourceIds
 from hpwsn.broker.subscriptions.stored_subscribe import parse_stored_subscribe
 from hpwsn.broker.subscriptions.subscribe_policy import check_grantable
@@ -83,6 +86,7 @@ class Subscriptions:
         base_url: Callable[[], str],
         clock: Clock,
         settings: SubscriptionSettings,
+        transmissions: Transmissions,
         ids: ResourceIds = PLAIN_IDS,
     ) -> None:
         self._audience = audience
@@ -93,6 +97,7 @@ class Subscriptions:
         self._base_url = base_url
         self._clock = clock
         self._settings = settings
+        self._transmissions = transmissions
         self._ids = ids
         self._by_id: dict[str, Subscription] = {}
         self._by_key: dict[object, Subscription] = {}
@@ -166,6 +171,7 @@ class Subscriptions:
         terminates: float | None,
         pull_point: str | None,
         cursor: int,
+        ahead: Sequence[int] = (),
     ) -> Subscription:
         return Subscription(
             id=id_,
@@ -173,9 +179,24 @@ class Subscriptions:
             version=version,
             created=created,
             terminates=terminates,
-            cursor=Cursor(cursor, window=self._settings.window, head=self._journal.last_offset),
+            cursor=self._cursor(request, cursor, ahead),
             base_url=self._base_url(),
             pull_point=pull_point,
+        )
+
+    def _cursor(self, request: Subscribe, acknowledged: int, ahead: Sequence[int]) -> Cursor:
+        """The place in the log, of the kind that the discipline of the queue needs."""
+        window, head = self._settings.window, self._journal.last_offset
+        rules = cet_rules(request.policy.delivery)
+        if rules is None:
+            return Cursor(acknowledged, window=window, head=head)
+        return RankedCursor(
+            acknowledged,
+            window=window,
+            head=head,
+            rules=rules,
+            transmissions=self._transmissions,
+            ahead=ahead,
         )
 
     def _admit(self, subscription: Subscription, *, restore: bool = False) -> None:
@@ -352,6 +373,7 @@ class Subscriptions:
                 record.terminates,
                 record.address,
                 record.cursor,
+                record.ahead,
             )
             subscription.paused = record.paused
             self._admit(subscription, restore=True)

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from hpwsn.journal.store.append import micros
+from hpwsn.journal.store.delivered_ahead import forget_ahead, put_ahead
 from hpwsn.journal.store.records import (
     PullPointRecord,
     RegistrationRecord,
@@ -38,6 +39,7 @@ def delete_subscription(subscription_id: str) -> Work:
     def work(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM subscriptions WHERE id = ?", (subscription_id,))
         db.execute("DELETE FROM cursors WHERE id = ?", (subscription_id,))
+        forget_ahead(db, subscription_id)
 
     return work
 
@@ -119,9 +121,12 @@ def delete_pull_point(pull_point_id: str) -> Work:
 
 
 def enqueue(
-    pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
+    pull_point_id: str,
+    entries: Sequence[tuple[int, str | None]],
+    cursors: Mapping[str, int],
+    ahead: Mapping[str, Sequence[int]],
 ) -> Work:
-    """Add offsets to a pull point's queue and move the subscriptions' cursors."""
+    """Add offsets to a pull point's queue, move cursors, and note what is ahead of them."""
     rows = json.dumps([(offset, subscription or "") for offset, subscription in entries])
     moves = dict(cursors)
 
@@ -133,6 +138,8 @@ def enqueue(
             (rows, pull_point_id),
         )
         move_cursors(db, moves)
+        for reader, offsets in ahead.items():
+            put_ahead(db, reader, offsets)
 
     return work
 
@@ -200,6 +207,7 @@ def bury(
     time: float,
     consumer: str,
     cursor: int | None,
+    ahead: Sequence[int] = (),
 ) -> Work:
     """Turn notifications into dead letters and move the subscription's cursor past them."""
     rows = json.dumps(list(offsets))
@@ -213,6 +221,7 @@ def bury(
         )
         if cursor is not None:
             move_cursors(db, {subscription_id: cursor})
+        put_ahead(db, subscription_id, ahead)
 
     return work
 

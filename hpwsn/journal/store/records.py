@@ -59,6 +59,8 @@ class SubscriptionRecord:
     paused: bool = False
     cursor: int = 0
     address: str | None = None
+    ahead: tuple[int, ...] = ()
+    """Offsets beyond the cursor that were delivered or dropped; only `Journal.open` fills it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,14 @@ from hpwsn.notification import INTERNAL
 
 _NEXT = """
 SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
-               (SELECT coalesce(max(offset), 0) FROM cursors))
+               (SELECT coalesce(max(offset), 0) FROM cursors),
+               (SELECT coalesce(max(offset), 0) FROM delivered_ahead))
 """
 # Sort row ids only; the requests are large and are read one after another.
 _SUBSCRIPTIONS = """
-SELECT id, request, version, created, terminates, paused, coalesce(cursors.offset, 0), address
+SELECT id, request, version, created, terminates, paused, coalesce(cursors.offset, 0), address,
+  (SELECT json_group_array(done.offset) FROM delivered_ahead AS done
+   WHERE done.subscription = subscriptions.id)
 FROM (SELECT rowid AS place FROM subscriptions ORDER BY created, id LIMIT -1)
 CROSS JOIN subscriptions ON subscriptions.rowid = place LEFT JOIN cursors USING (id)
 """
@@ -87,8 +90,11 @@ class StoredSubscriptions:
 
 
 def _subscription(row: tuple[Any, ...]) -> SubscriptionRecord:
-    number, request, version, created, terminates, paused, cursor, address = row
-    return SubscriptionRecord(number, request, version, created, terminates, bool(paused), cursor, address)
+    number, request, version, created, terminates, paused, cursor, address, ahead = row
+    offsets = () if ahead == "[]" else tuple(json.loads(ahead))
+    return SubscriptionRecord(
+        number, request, version, created, terminates, bool(paused), cursor, address, offsets
+    )
 
 
 def _documents(db: sqlite3.Connection) -> dict[str, dict[str, bytes]]:

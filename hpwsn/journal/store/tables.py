@@ -111,7 +111,13 @@ CREATE TABLE documents (
     kind TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 """
-_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS, _LARGE, _DOCUMENTS)
+# Offsets beyond a cursor that its subscription is done with: see delivered_ahead.py.
+_AHEAD = """
+CREATE TABLE delivered_ahead (
+    subscription TEXT NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (subscription, offset)
+) WITHOUT ROWID;
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS, _LARGE, _DOCUMENTS, _AHEAD)
 VERSION = len(_VERSIONS)
 # For one pruning: the readers of a stream still need its entries after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"

@@ -14,6 +14,7 @@ import json
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any
 from hpwsn.errors import JournalUnavailable
 from hpwsn.histogram import Histogram
 from hpwsn.journal.store.append import Streams, insert_appends, queue_targeted
+from hpwsn.journal.store.delivered_ahead import drop_passed, put_ahead
 from hpwsn.journal.store.reserve import Reserve
 from hpwsn.journal.store.tables import (
     checkpoint,
@@ -94,6 +96,8 @@ class Writer:
         self._waiting: SimpleQueue[Change | None] = SimpleQueue()
         self._cursors: dict[str, int] = {}
         self._taken: dict[str, int] = {}
+        self._ahead: deque[tuple[str, Sequence[int]]] = deque()
+        self._taken_ahead: list[tuple[str, Sequence[int]]] = []
         self._gone: list[int] = []
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self.commits = 0
@@ -123,10 +127,14 @@ class Writer:
         if offset > self._cursors.get(reader, -1):
             self._cursors[reader] = offset
 
+    def advance_ahead(self, reader: str, offsets: Sequence[int]) -> None:
+        """Queue offsets beyond a cursor that its reader is done with, which a later commit writes."""
+        self._ahead.append((reader, offsets))
+
     @property
     def has_cursors(self) -> bool:
-        """Whether there are unwritten cursors."""
-        return bool(self._cursors)
+        """Whether there are unwritten cursors, or offsets beyond them."""
+        return bool(self._cursors or self._ahead)
 
     def probe(self, db: sqlite3.Connection) -> None:
         """Raise an error unless an append could be written now."""
@@ -141,6 +149,11 @@ class Writer:
             self._taken[reader] = offset
         if self._taken:
             move_cursors(db, self._taken)
+            drop_passed(db, self._taken)
+        while self._ahead:
+            self._taken_ahead.append(self._ahead.popleft())
+        for reader, offsets in self._taken_ahead:
+            put_ahead(db, reader, offsets)
 
     def discard_streams(self, numbers: Sequence[int]) -> None:
         """Forget streams once the transaction that removes them is committed."""
@@ -261,6 +274,7 @@ class Writer:
             self._streams.discard(self._gone)
             self._gone.clear()
         self._taken.clear()
+        self._taken_ahead.clear()
         self.commits += 1
         self.changes += len(group)
         self.entries += sum(change.count for change in group)
@@ -271,6 +285,8 @@ class Writer:
         for reader, offset in self._taken.items():
             self._cursors.setdefault(reader, offset)  # keep a newer cursor that came in the meantime
         self._taken.clear()
+        self._ahead.extendleft(reversed(self._taken_ahead))
+        self._taken_ahead.clear()
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")

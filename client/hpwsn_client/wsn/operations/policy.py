@@ -34,6 +34,11 @@ class DeliveryPolicy:
     batch: int | None = None
     expires: Duration | None = None
     discipline: str | None = None
+    """`fifo`: first in, first out; `cet`: fewest deliveries to others first, then the youngest."""
+    alpha: int | None = None
+    """With `cet`: the most deliveries to others; a notification with more is dropped."""
+    beta: Duration | None = None
+    """With `cet`: the age beyond which a notification is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,8 @@ _ATTRIBUTES: dict[str, tuple[str, Callable[[str], int | str | Duration]]] = {
     "batch": ("batch", _number),
     "expires": ("expires", _span),
     "discipline": ("discipline", _one_of(*DISCIPLINES)),
+    "alpha": ("alpha", _number),
+    "beta": ("beta", _span),
 }
 
 

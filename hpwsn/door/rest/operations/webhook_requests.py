@@ -29,7 +29,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 FIELDS = ("topic", "callback", "filter", "dialect", "expires", "delivery", "secret")
 _outside_xml = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
-DELIVERY_FIELDS = ("maxQueue", "overflow", "batch", "expires", "discipline")
+DELIVERY_FIELDS = ("maxQueue", "overflow", "batch", "expires", "discipline", "alpha", "beta")
 
 LONGEST_SECONDS = 10**9
 """The most seconds of a lifetime that is given as a number."""
