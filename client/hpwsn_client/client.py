@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 
 from lxml import etree
 
+from hpwsn_client.announcing import Woken, announce
 from hpwsn_client.arguments import (
     Endpoint,
     Expires,
@@ -309,6 +310,14 @@ class Client(ResourceCaller):
             ResumeSubscription(),
             ResumeSubscriptionResponse,
         )
+
+    async def announce(self, consumer: Endpoint) -> Woken:
+        """Tell an HPwsn broker that a consumer is reachable: what waits for it is delivered at once.
+
+        All subscriptions with this consumer are meant, unless they are paused.
+        """
+        address = endpoint(consumer).address
+        return await announce(self.url, address, timeout=self._timeout, tls=self._tls, token=self._token)
 
     async def create_pull_point(
         self, name: str | None = None, *, lifetime: timedelta | float | None = None

@@ -22,10 +22,12 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from aiohttp import web
 
-from hpwsn_client.environment import check_url
+from hpwsn_client.announcing import announce
+from hpwsn_client.environment import bearer_token, check_url
 from hpwsn_client.errors import Closed, HpwsnClientError, TimedOut
 from hpwsn_client.figures import Counters, Figures
 from hpwsn_client.notification import Notification
+from hpwsn_client.tls import tls_context
 from hpwsn_client.transport import SHUTDOWN, http_url, listen
 from hpwsn_client.wsn.operations.notifications import parse_notify
 from hpwsn_client.wsn.operations.receipts import RECEIPT, Receipt, parse_receipt
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 _MAX_WAIT_FOR_ROOM = 10.0
 """Seconds that a delivery waits for room; shorter than the request timeout of brokers."""
 _RETRY_AFTER = 1
+ANNOUNCE_WITHIN = 5.0
+"""Seconds within which the broker must answer an announcement."""
 _UNDERSTOOD = {
     *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
     *map(hp, ("MessageId", "Routing", "Traceparent")),
@@ -61,9 +65,14 @@ class Receiver:
         path: str = "/",
         callback: Callback | None = None,
         public_url: str | None = None,
+        announce_to: str | None = None,
         max_waiting: int = 1000,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        """`announce_to` is the URL of an HPwsn broker that is told of each start of this receiver.
+
+        It then delivers at once what waits for this URL. An announcement that fails is only logged.
+        """
         if not path.startswith("/"):
             raise ValueError(f"the path {path!r} does not begin with '/'; write it like /notifications")
         if max_waiting < 1:
@@ -76,6 +85,7 @@ class Receiver:
         self._port = port
         self._path = path
         self._public_url = None if public_url is None else check_url(public_url)
+        self._announce_to = None if announce_to is None else check_url(announce_to)
         self._callback = callback
         self._limits = limits
         self._mailbox: Mailbox[Notification] = Mailbox(max_waiting)
@@ -103,7 +113,17 @@ class Receiver:
         app = web.Application(client_max_size=self._limits.body)
         app.router.add_post(self._path, self._serve)
         self._runner, self._port = await listen(app, self._host, self._port, self._path)
+        if self._announce_to is not None:
+            await self._announce(self._announce_to)
         return self
+
+    async def _announce(self, broker: str) -> None:
+        try:
+            await announce(
+                broker, self.url, timeout=ANNOUNCE_WITHIN, tls=tls_context(None), token=bearer_token()
+            )
+        except HpwsnClientError as error:
+            log.warning("the broker was not told of this receiver, and retries later: %s", error)
 
     async def close(self) -> None:
         """Stop listening; notifications that were acknowledged can still be read.

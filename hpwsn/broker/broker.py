@@ -16,6 +16,7 @@ from hpwsn.broker.push.request import parse_target
 from hpwsn.broker.registrations.demand import Demand
 from hpwsn.broker.registrations.registrations import Registrations
 from hpwsn.broker.subscriptions.pull_points import PullPoints
+from hpwsn.broker.subscriptions.ranked_cursor import RankedCursor
 from hpwsn.broker.subscriptions.resource_addresses import own_path
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
@@ -122,16 +123,19 @@ class Broker:
         return await self.pull_points.hand_out(id_, maximum, confirm, self._leaves)
 
     def _leaves(self, entry: Pulled) -> bool:
-        """Whether a queued message is older than its subscription's `expires`, or its topic is internal now.
+        """Whether a queued message is older than its subscription allows, or its topic is internal now.
 
         What was posted straight to the pull point has no subscription, and was never published.
         """
         if entry.subscription_id is not None and self.delivery.withheld(entry.stored.notification):
             return True
         subscription = self.subscriptions.find(entry.subscription_id or "")
-        if subscription is None or subscription.expires is None:
+        if subscription is None:
             return False
-        return has_expired(subscription.expires, entry.stored.notification.time, self.clock())
+        accepted, cursor = entry.stored.notification.time, subscription.cursor
+        if isinstance(cursor, RankedCursor) and cursor.rules.too_old(accepted, self.clock()):
+            return True
+        return subscription.expires is not None and has_expired(subscription.expires, accepted, self.clock())
 
     async def destroy_pull_point(self, id_: str) -> None:
         """Destroy a pull point and end the subscriptions that deliver into it."""

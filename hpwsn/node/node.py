@@ -23,6 +23,7 @@ from aiohttp import web
 from hpwsn.background import in_thread
 from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
+from hpwsn.broker.delivery.presence import Presence
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.broker.idle_pull_points import IdlePullPoints
@@ -36,6 +37,7 @@ from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.operator_actions import OperatorActions
+from hpwsn.door.rest.operations.presence_door import PresenceDoor
 from hpwsn.door.rest.operations.profile import ProfileDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
@@ -219,6 +221,8 @@ class Node:
         app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
         app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
+        presence = Presence(parts.subscriptions, parts.delivery)
+        app.add_routes(PresenceDoor(presence, server.request_timeout).routes())
         ProfileDoor(parts.job_token.accepts, self.config.monitoring.profiling).join(app)
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())

@@ -243,6 +243,7 @@ class SyncClient(_ClosableWrapper[Client]):
     subscribe = _blocking_wrapped(SyncSubscription, Client.subscribe)
     renew = _blocking(Client.renew)
     unsubscribe = _blocking(Client.unsubscribe)
+    announce = _blocking(Client.announce)
     pause = _blocking(Client.pause)
     resume = _blocking(Client.resume)
     create_pull_point = _blocking_wrapped(SyncPullPoint, Client.create_pull_point)

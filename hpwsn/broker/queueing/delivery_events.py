@@ -88,7 +88,7 @@ class SentBeside(NamedTuple):
     """A send beside the queue ended."""
 
     outcome: Outcome
-    count: int
+    size: int
 
 
 Event = Turn | Full | Chosen | Delivered | Failed | Buried | SentBeside

@@ -173,7 +173,7 @@ def _sent_beside(state: Progress, event: SentBeside) -> Actions:
     """It is tried once: what failed is not retried, and the queue goes on."""
     state.busy = False
     if event.outcome.kind is _DELIVERED:
-        state.note_delivered(event.count)
+        state.note_delivered(event.size)
     else:
         state.failures += 1
         state.last_error = event.outcome.reason

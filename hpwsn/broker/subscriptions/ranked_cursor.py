@@ -2,8 +2,8 @@
 
 `ahead` are the offsets beyond `acknowledged` that are done with. The journal stores them, so that a restart
 does not send them again; they are forgotten as the cursor passes them. At most `window` offsets wait or are
-ahead at a time: only these are ranked. What comes beyond is younger; it is read from the log, and ranked, once
-the window is empty.
+ahead at a time: only these are ranked. What comes beyond is younger; it is read from the log, and ranked,
+once the window is empty.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class RankedCursor(Cursor):
     """The waiting offsets of one subscription, given by rank."""
 
     ranked = True
-    __slots__ = ("_expected", "_rules", "_transmissions", "ahead")
+    __slots__ = ("_expected", "_transmissions", "ahead", "rules")
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class RankedCursor(Cursor):
     ) -> None:
         super().__init__(acknowledged, window=window, head=head)
         self.ahead = {offset for offset in ahead if offset > acknowledged}
-        self._rules = rules
+        self.rules = rules
         self._transmissions = transmissions
         self._expected: Mapping[int, tuple[float, int]] = {}
 
@@ -77,7 +77,7 @@ class RankedCursor(Cursor):
 
     def stale(self, now: float) -> list[Dropped]:
         """What the rules drop now."""
-        return stale(self.waiting, self._rules, self._transmissions, now)
+        return stale(self.waiting, self.rules, self._transmissions, now)
 
     def acknowledge(self, upto: int) -> None:
         """Move past everything up to an offset."""

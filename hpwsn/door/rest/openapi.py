@@ -22,6 +22,7 @@ PARTS = (
     "events",
     "node",
     "subscriptions",
+    "presence",
     "pull_points",
     "registrations",
     "dead_letters",

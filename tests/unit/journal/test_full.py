@@ -103,7 +103,7 @@ async def test_durability_none_stops_promising_after_a_failure(opened: Any, note
 async def test_a_journal_at_its_size_limit_is_available_again_once_there_is_room(
     opened: Any, note: Any
 ) -> None:
-    async with opened(max_bytes=400_000) as (journal, _):
+    async with opened(max_bytes=440_000) as (journal, _):
         firsts = await fill(journal, note)
         limits: dict[str, Any] = {"id_window": 1, "retention_age": None, "retention_bytes": 100_000}
         await journal.prune(1e6, head=firsts[-1], needs={}, needs_all=None, **limits)
