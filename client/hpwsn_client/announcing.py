@@ -27,13 +27,13 @@ class Woken:
 
 
 async def announce(
-    broker: str, consumer: str, *, timeout: float, tls: ssl.SSLContext | None = None, token: str = ""
+    broker: str, consumer: str, *, within: float, tls: ssl.SSLContext | None = None, token: str = ""
 ) -> Woken:
-    """Tell the broker at this address that a consumer is reachable; `timeout` is in seconds."""
+    """Tell the broker at this address that a consumer is reachable; `within` is in seconds."""
     url = presence_url(broker)
     try:
         async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session,
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=within)) as session,
             session.post(
                 url,
                 json={"consumer": consumer},

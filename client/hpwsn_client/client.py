@@ -317,7 +317,7 @@ class Client(ResourceCaller):
         All subscriptions with this consumer are meant, unless they are paused.
         """
         address = endpoint(consumer).address
-        return await announce(self.url, address, timeout=self._timeout, tls=self._tls, token=self._token)
+        return await announce(self.url, address, within=self._timeout, tls=self._tls, token=self._token)
 
     async def create_pull_point(
         self, name: str | None = None, *, lifetime: timedelta | float | None = None

@@ -120,7 +120,7 @@ class Receiver:
     async def _announce(self, broker: str) -> None:
         try:
             await announce(
-                broker, self.url, timeout=ANNOUNCE_WITHIN, tls=tls_context(None), token=bearer_token()
+                broker, self.url, within=ANNOUNCE_WITHIN, tls=tls_context(None), token=bearer_token()
             )
         except HpwsnClientError as error:
             log.warning("the broker was not told of this receiver, and retries later: %s", error)

@@ -21,11 +21,11 @@ from typing import Any, TypeVar, cast
 from hpwsn.errors import JournalUnavailable
 from hpwsn.histogram import Histogram
 from hpwsn.journal.channel import Channel
+from hpwsn.journal.cursors.cursor_rows import NONE_AHEAD
 from hpwsn.journal.retention.pruning import Pruning
 from hpwsn.journal.store import changes, dead_letter_groups
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.dead_letter_groups import LetterFilter
-from hpwsn.journal.store.delivered_ahead import NONE_AHEAD
 from hpwsn.journal.store.large_contents import LargeContents
 from hpwsn.journal.store.log_positions import times_of
 from hpwsn.journal.store.reader import Reader

@@ -1,4 +1,4 @@
-"""The discipline cet: fewest deliveries to others first, then the youngest; what has many, or is old, is dropped."""
+"""The discipline cet: fewest deliveries to others first, then the youngest; what has many, or is old, goes."""
 
 import sqlite3
 from pathlib import Path

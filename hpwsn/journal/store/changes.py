@@ -8,15 +8,15 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
+from hpwsn.journal.cursors.cursor_rows import forget_ahead, move_cursors, put_ahead, put_cursor
 from hpwsn.journal.store.append import micros
-from hpwsn.journal.store.delivered_ahead import forget_ahead, put_ahead
 from hpwsn.journal.store.records import (
     PullPointRecord,
     RegistrationRecord,
     SubscriptionRecord,
     UpstreamRecord,
 )
-from hpwsn.journal.store.writer import Step, Work, move_cursors
+from hpwsn.journal.store.writer import Step, Work
 
 STEP = 2000
 
@@ -28,7 +28,7 @@ def put_subscription(record: SubscriptionRecord) -> Work:
 
     def work(db: sqlite3.Connection) -> None:
         db.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        _put_cursor(db, record.id, record.cursor)
+        put_cursor(db, record.id, record.cursor)
 
     return work
 
@@ -99,7 +99,7 @@ def put_pull_point(record: PullPointRecord) -> Work:
             " terminates = excluded.terminates",
             row,
         )
-        _put_cursor(db, record.id, record.cursor)
+        put_cursor(db, record.id, record.cursor)
 
     return work
 
@@ -272,11 +272,3 @@ def delete_documents(kind: str, names: Iterable[str]) -> Work:
         ).rowcount
 
     return work
-
-
-def _put_cursor(db: sqlite3.Connection, reader: str, offset: int) -> None:
-    db.execute(
-        "INSERT INTO cursors VALUES (?, ?) ON CONFLICT (id)"
-        " DO UPDATE SET offset = max(offset, excluded.offset)",
-        (reader, offset),
-    )

@@ -111,7 +111,7 @@ CREATE TABLE documents (
     kind TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 """
-# Offsets beyond a cursor that its subscription is done with: see delivered_ahead.py.
+# Offsets beyond a cursor that its subscription is done with: see cursor_rows.py.
 _AHEAD = """
 CREATE TABLE delivered_ahead (
     subscription TEXT NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (subscription, offset)

@@ -10,7 +10,6 @@ bounded steps, each in a transaction of its own, so that appends can run in betw
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import time
@@ -23,8 +22,8 @@ from typing import Any
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.histogram import Histogram
+from hpwsn.journal.cursors.cursor_rows import drop_passed, move_cursors, put_ahead
 from hpwsn.journal.store.append import Streams, insert_appends, queue_targeted
-from hpwsn.journal.store.delivered_ahead import drop_passed, put_ahead
 from hpwsn.journal.store.reserve import Reserve
 from hpwsn.journal.store.tables import (
     checkpoint,
@@ -292,15 +291,6 @@ class Writer:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error:
             pass  # SQLite has rolled back by itself, or the next BEGIN says what is wrong
-
-
-def move_cursors(db: sqlite3.Connection, cursors: dict[str, int]) -> None:
-    """Move many cursors in one statement."""
-    db.execute(
-        "UPDATE cursors SET offset = max(cursors.offset, j.value)"
-        " FROM json_each(?) AS j WHERE cursors.id = j.key",
-        (json.dumps(cursors),),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
-"""The offsets beyond a cursor that its subscription is done with, as its queue is not first in, first out.
+"""The rows of cursors, and of the offsets beyond a cursor that its subscription is done with.
 
-A row is written with the cursors, or in the transaction of the change that is the delivery. It is removed
-when the cursor passes it, and with its subscription. A row that the cursor has passed is not written.
+A cursor is one row, the last offset up to which all is done. A queue that is not first in, first out also has
+offsets ahead of it. Their rows are written with the cursors, or in the transaction of the change that is the
+delivery. They are removed when the cursor passes them, and with their subscription; what the cursor has passed
+is not written. Cursors only move forward.
 """
 
 from __future__ import annotations
@@ -23,6 +25,24 @@ _DROP_PASSED = """
 DELETE FROM delivered_ahead WHERE subscription IN (SELECT value FROM json_each(?))
 AND offset <= (SELECT cursors.offset FROM cursors WHERE cursors.id = delivered_ahead.subscription)
 """
+
+
+def put_cursor(db: sqlite3.Connection, reader: str, offset: int) -> None:
+    """Store the cursor of a reader, which may be new."""
+    db.execute(
+        "INSERT INTO cursors VALUES (?, ?) ON CONFLICT (id)"
+        " DO UPDATE SET offset = max(offset, excluded.offset)",
+        (reader, offset),
+    )
+
+
+def move_cursors(db: sqlite3.Connection, cursors: Mapping[str, int]) -> None:
+    """Move many cursors in one statement; those of removed readers are ignored."""
+    db.execute(
+        "UPDATE cursors SET offset = max(cursors.offset, j.value)"
+        " FROM json_each(?) AS j WHERE cursors.id = j.key",
+        (json.dumps(cursors),),
+    )
 
 
 def put_ahead(db: sqlite3.Connection, reader: str, offsets: Sequence[int]) -> None:

@@ -1,0 +1,1 @@
+"""The places of subscriptions in the log, as rows of the journal."""
