@@ -1,4 +1,4 @@
-"""The discipline cet: fewest deliveries to others first, then the youngest; what has many, or is old, goes."""
+"""The discipline cet: fewest deliveries to others first, then the youngest; the old and the well known go."""
 
 import sqlite3
 from pathlib import Path

@@ -35,7 +35,6 @@ from hpwsn.broker.queueing.delivery_events import (
     Bury,
     CatchUp,
     Chosen,
-    Delivered,
     Drop,
     EndSubscription,
     Event,
@@ -53,9 +52,17 @@ from hpwsn.broker.queueing.delivery_events import (
     SendNext,
     SentBeside,
     Settle,
-    Turn,
 )
-from hpwsn.broker.queueing.delivery_steps import JOURNAL_PAUSE, decide, expire, send_size
+from hpwsn.broker.queueing.delivery_steps import (
+    JOURNAL_PAUSE,
+    SEND_NEXT,
+    SETTLE,
+    decide,
+    expire,
+    next_step,
+    note_delivery,
+    send_size,
+)
 from hpwsn.broker.queueing.transmissions import Transmissions
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.ranked_cursor import RankedCursor
@@ -123,7 +130,9 @@ class Delivery:
                 subscription, self._send_beside(subscription)
             ),
             SendNext: lambda subscription, action: self._send_next(subscription),
-            Send: lambda subscription, action: self._post(subscription, action.offsets, action.notifications),
+            Send: lambda subscription, action: self._post(
+                subscription, self._sender(subscription), action.offsets, action.notifications
+            ),
             Expire: self._expired,
             Acknowledge: lambda subscription, action: self._acknowledge(subscription, action.offsets),
             Passed: self._passed,
@@ -219,17 +228,23 @@ class Delivery:
         limit, excess = subscription.queue_limit, 0
         if live and (limit is None or len(cursor.waiting) + cursor.beyond > limit):
             excess = self._overflow.excess(subscription)
-        turn = Turn(
+        step = next_step(
+            progress,
             live,
             excess,
             cursor.counted,
             subscription in self._timers,
             subscription.paused,
-            bool(progress.replays or progress.present),
-            bool(cursor.waiting),
+            progress.replays or progress.present,
+            cursor.waiting,
             cursor.behind,
         )
-        self._carry_out_all(subscription, decide(progress, turn))
+        if step is SEND_NEXT:
+            self._send_next(subscription)
+        elif step is SETTLE:
+            self._settled(subscription)
+        else:
+            self._carry_out_all(subscription, step)
 
     def _decide(self, subscription: Subscription, event: Event) -> None:
         self._carry_out_all(subscription, decide(subscription.progress, event))
@@ -243,7 +258,8 @@ class Delivery:
         if cursor.ranked and self._drop_stale(subscription):
             self._proceed_soon(subscription)
             return
-        count = self._size(subscription)
+        sender = self._sender(subscription)
+        count = 1 if subscription.progress.alone else sender.batch(subscription)
         offsets = cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
         notifications = self._backlog.gather(offsets)
         if not notifications:
@@ -251,14 +267,14 @@ class Delivery:
             return
         if len(notifications) < len(offsets):
             offsets = offsets[: len(notifications)]
-        self._send(subscription, offsets, notifications)
-
-    def _size(self, subscription: Subscription) -> int:
-        """How many notifications go into one send."""
-        return send_size(subscription.progress, self._sender(subscription).batch(subscription))
+        self._send(subscription, sender, offsets, notifications)
 
     def _send(
-        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification]
+        self,
+        subscription: Subscription,
+        sender: Sender,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
     ) -> None:
         if found := self._backlog.concealed(offsets, notifications):
             self._leave(subscription, found)
@@ -266,21 +282,26 @@ class Delivery:
         if not offsets:
             self._proceed_soon(subscription)
         elif subscription.expires is None:
-            self._post(subscription, offsets, notifications)
+            self._post(subscription, sender, offsets, notifications)
         else:
-            size = self._size(subscription)
+            size = send_size(subscription.progress, sender.batch(subscription))
             chosen = Chosen(offsets, notifications, subscription.expires, self._clock(), size)
             self._decide(subscription, chosen)
 
     def _post(
-        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification]
+        self,
+        subscription: Subscription,
+        sender: Sender,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
     ) -> None:
-        subscription.progress.busy = True
+        progress = subscription.progress
+        progress.busy = True
         self.totals.sends += 1
-        if subscription.progress.first_failure is None:
+        if progress.first_failure is None:
             self._timings.queue_wait.observe(self._clock() - notifications[0].time)
         began = perf_counter()
-        self._sender(subscription).send(
+        sender.send(
             subscription,
             offsets,
             notifications,
@@ -302,10 +323,17 @@ class Delivery:
             return
         if subscription.pull_point is None:
             self._timings.delivery.observe(perf_counter() - began)
-        self._count_delivered(subscription, len(offsets))
+        count = len(offsets)
+        self._count_delivered(subscription, count)
         if self._transmissions.watched:
             self._transmissions.delivered(offsets)
-        self._carry_out_all(subscription, decide(subscription.progress, Delivered(offsets)))
+        # What `decide` answers to Delivered, without an event and its actions: all notifications come here.
+        note_delivery(subscription.progress, count)
+        if subscription.cursor.ranked:
+            self._acknowledge(subscription, offsets)
+        else:
+            self._advance(subscription, offsets[-1])
+        self._proceed(subscription)
 
     def _failed(
         self,
@@ -513,7 +541,7 @@ class Delivery:
     async def _send_beside(self, subscription: Subscription) -> None:
         progress, sender = subscription.progress, self._sender(subscription)
         if progress.replays:
-            size = self._size(subscription)
+            size = send_size(progress, sender.batch(subscription))
             once = await next_letters(self._journal, self._backlog, subscription, size)
         else:
             size = sender.batch(subscription)
@@ -558,7 +586,9 @@ class Delivery:
             chosen = {offset: place for place, offset in enumerate(offsets)}
             found.sort(key=lambda stored: chosen[stored.offset])
             kept = [stored.offset for stored in found]
-            self._send(subscription, kept, [stored.notification for stored in found])
+            self._send(
+                subscription, self._sender(subscription), kept, [stored.notification for stored in found]
+            )
         else:
             self._proceed(subscription)
 

@@ -52,7 +52,10 @@ DEAD_LETTER = "dead-letter"
 _DELIVERED, _UNAVAILABLE, _CANCELLED = OutcomeKind.DELIVERED, OutcomeKind.UNAVAILABLE, OutcomeKind.CANCELLED
 
 _NOTHING: Actions = ()
-_SETTLE, _CATCH_UP, _BESIDE, _NEXT = (Settle(),), (CatchUp(),), (SendBeside(),), (SendNext(),)
+_CATCH_UP, _BESIDE = (CatchUp(),), (SendBeside(),)
+SEND_NEXT: Actions = (SendNext(),)
+SETTLE: Actions = (Settle(),)
+"""With `SEND_NEXT` the usual answers to a turn, which the driver knows by identity."""
 _PROCEED, _SOON = Proceed(), ProceedSoon()
 
 
@@ -78,13 +81,26 @@ def expire(
     return found, (Expire(found, left),)
 
 
-def _turn(state: Progress, event: Turn) -> Actions:
-    """Too long a queue first, then what goes out beside the queue, then the queue."""
+def next_step(
+    state: Progress,
+    live: bool,
+    excess: int,
+    counted: bool,
+    resting: bool,
+    paused: bool,
+    beside: object,
+    waiting: object,
+    behind: bool,
+) -> Actions:
+    """The answer to a Turn with these fields: too long a queue first, what goes out beside it, the queue.
+
+    Every notification takes this way, so the driver calls it without an event. Of `beside` and `waiting`
+    only the truth counts.
+    """
     if state.busy:
         return _NOTHING
-    live, excess, counted, resting, paused, beside, waiting, behind = event
     if not live:
-        return _SETTLE
+        return SETTLE
     if excess:
         return (Relieve(excess),)
     if not counted:
@@ -92,12 +108,16 @@ def _turn(state: Progress, event: Turn) -> Actions:
     if resting:
         return _NOTHING
     if paused:
-        return _SETTLE
+        return SETTLE
     if beside:
         return _BESIDE
     if waiting:
-        return _NEXT
-    return _CATCH_UP if behind else _SETTLE
+        return SEND_NEXT
+    return _CATCH_UP if behind else SETTLE
+
+
+def _turn(state: Progress, event: Turn) -> Actions:
+    return next_step(state, *event)
 
 
 def _full(state: Progress, event: Full) -> Actions:
@@ -116,11 +136,16 @@ def _chosen(state: Progress, event: Chosen) -> Actions:
     return *told, Send(found.offsets[: event.size], found.notifications[: event.size])
 
 
-def _delivered(state: Progress, event: Delivered) -> Actions:
-    count = len(event.offsets)
+def note_delivery(state: Progress, count: int) -> None:
+    """Update the state by a delivery, to which the answer always is to acknowledge and to proceed."""
     state.busy = False
-    state.sent_alone(count)
+    if state.alone:
+        state.sent_alone(count)
     state.note_delivered(count)
+
+
+def _delivered(state: Progress, event: Delivered) -> Actions:
+    note_delivery(state, len(event.offsets))
     return Acknowledge(event.offsets), _PROCEED
 
 

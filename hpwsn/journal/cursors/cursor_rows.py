@@ -1,9 +1,9 @@
 """The rows of cursors, and of the offsets beyond a cursor that its subscription is done with.
 
-A cursor is one row, the last offset up to which all is done. A queue that is not first in, first out also has
-offsets ahead of it. Their rows are written with the cursors, or in the transaction of the change that is the
-delivery. They are removed when the cursor passes them, and with their subscription; what the cursor has passed
-is not written. Cursors only move forward.
+A cursor is one row, the last offset up to which all is done. A queue that is not first in, first out also
+has offsets ahead of it. Their rows are written with the cursors, or in the transaction of the change that is
+the delivery. They are removed when the cursor passes them, and with their subscription; what the cursor has
+passed is not written. Cursors only move forward.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A ranked cursor gives every matching offset once, by rank, whatever is done with first and whenever it restarts."""
+"""A ranked cursor gives every matching offset once, by rank, whatever is settled first, across restarts."""
 
 from dataclasses import dataclass, field
 
