@@ -19,19 +19,18 @@ from time import perf_counter
 from typing import Any
 
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
+from hpwsn.broker.delivery.queue_exits import QueueExits
 from hpwsn.broker.delivery.queue_limits import Overflow
 from hpwsn.broker.delivery.resend import Once, give_up, next_letters, next_present
 from hpwsn.broker.delivery.sending import RetryTimers, Sender, Senders, Settling, Totals
-from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted
+from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT
 from hpwsn.broker.lifetimes.retry import RetryPolicies
-from hpwsn.broker.outcomes.outcome import Result
 from hpwsn.broker.outcomes.reports import OutcomeReports
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.queueing.delivery_events import (
     Acknowledge,
     Action,
     Actions,
-    Buried,
     Bury,
     CatchUp,
     Chosen,
@@ -78,14 +77,11 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 log = logging.getLogger(__name__)
 
-MOST_NAMED = 10
-"""Offsets of dropped notifications that a line of the log names."""
-
 # A member of an Enum is a call to look up, and these are looked up for every send.
 _DELIVERED = OutcomeKind.DELIVERED
 _PREVENTED = frozenset({OutcomeKind.CANCELLED, OutcomeKind.UNAVAILABLE})
 """Failures of this node, not of the consumer."""
-_LIVE, _ENDED = State.LIVE, State.ENDED
+_LIVE = State.LIVE
 
 
 class Delivery:
@@ -120,6 +116,20 @@ class Delivery:
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
         self._settling = Settling()
+        self._offered: dict[Subscription, None] = {}
+        self._closing = False
+        self.head = 0
+        """The newest offset that has been offered to every subscription it matches."""
+        self.consumer_gone: Listeners[Subscription] = Listeners("a consumer that is gone")
+        """Told of a consumer that says it is gone for good, if its subscription is to end with it."""
+        self.reports = OutcomeReports(clock)
+        """Told of every outcome."""
+        self.totals = Totals()
+        self.rates: RecentRates[Subscription] = RecentRates()
+        """Notifications per second that each subscription got lately."""
+        self._exits = QueueExits(
+            journal, overflow, lambda: self._clock(), self.reports, self.totals, self._decide
+        )
         self._carry_out: dict[type[Action], Callable[[Subscription, Any], None]] = {
             Settle: lambda subscription, action: self._settled(subscription),
             Relieve: self._relieve,
@@ -133,28 +143,17 @@ class Delivery:
             Send: lambda subscription, action: self._post(
                 subscription, self._sender(subscription), action.offsets, action.notifications
             ),
-            Expire: self._expired,
-            Acknowledge: lambda subscription, action: self._acknowledge(subscription, action.offsets),
-            Passed: self._passed,
-            Bury: self._bury,
-            Drop: self._drop,
+            Expire: self._exits.expired,
+            Acknowledge: lambda subscription, action: self._exits.acknowledge(subscription, action.offsets),
+            Passed: self._exits.passed,
+            Bury: self._exits.bury,
+            Drop: self._exits.drop,
             NoteTrouble: self._note_trouble,
             EndSubscription: lambda subscription, action: self.consumer_gone(subscription),
             Rest: lambda subscription, action: self._proceed_later(subscription, action.pause),
             Proceed: lambda subscription, action: self._proceed(subscription),
             ProceedSoon: lambda subscription, action: self._proceed_soon(subscription),
         }
-        self._offered: dict[Subscription, None] = {}
-        self._closing = False
-        self.head = 0
-        """The newest offset that has been offered to every subscription it matches."""
-        self.consumer_gone: Listeners[Subscription] = Listeners("a consumer that is gone")
-        """Told of a consumer that says it is gone for good, if its subscription is to end with it."""
-        self.reports = OutcomeReports(clock)
-        """Told of every outcome."""
-        self.totals = Totals()
-        self.rates: RecentRates[Subscription] = RecentRates()
-        """Notifications per second that each subscription got lately."""
 
     def check(self, consumer: EndpointReference, *, webhook: bool = False) -> str | None:
         """The local pull point that the reference means, if any; a fault if it can never be reached."""
@@ -255,7 +254,7 @@ class Delivery:
 
     def _send_next(self, subscription: Subscription) -> None:
         cursor = subscription.cursor
-        if cursor.ranked and self._drop_stale(subscription):
+        if cursor.ranked and self._exits.drop_stale(subscription):
             self._proceed_soon(subscription)
             return
         sender = self._sender(subscription)
@@ -277,7 +276,7 @@ class Delivery:
         notifications: Sequence[Notification],
     ) -> None:
         if found := self._backlog.concealed(offsets, notifications):
-            self._leave(subscription, found)
+            self._exits.leave(subscription, found)
             offsets, notifications = found.offsets, found.notifications
         if not offsets:
             self._proceed_soon(subscription)
@@ -330,9 +329,9 @@ class Delivery:
         # What `decide` answers to Delivered, without an event and its actions: all notifications come here.
         note_delivery(subscription.progress, count)
         if subscription.cursor.ranked:
-            self._acknowledge(subscription, offsets)
+            self._exits.acknowledge(subscription, offsets)
         else:
-            self._advance(subscription, offsets[-1])
+            self._exits.advance(subscription, offsets[-1])
         self._proceed(subscription)
 
     def _failed(
@@ -366,66 +365,12 @@ class Delivery:
         self.totals.delivered += count
         self.rates.new[subscription] += count
 
-    def _acknowledge(self, subscription: Subscription, offsets: Sequence[int]) -> None:
-        """Be done with offsets, and have the journal know it soon."""
-        cursor = subscription.cursor
-        ahead = cursor.settle(offsets)
-        if subscription.rejects is not False:
-            self._overflow.watch(subscription)
-        if subscription.state is not _ENDED:
-            if ahead:
-                self._journal.advance_ahead(subscription.id, ahead)
-            self._journal.advance(subscription.id, cursor.acknowledged)
-
-    def _advance(self, subscription: Subscription, upto: int) -> None:
-        """Move past everything up to an offset."""
-        subscription.cursor.acknowledge(upto)
-        if subscription.rejects is not False:
-            self._overflow.watch(subscription)
-        if subscription.state is not _ENDED:
-            self._journal.advance(subscription.id, subscription.cursor.acknowledged)
-
     def _proceed_later(self, subscription: Subscription, pause: float) -> None:
         if not self._closing and subscription.deliverable:
             self._timers.set(subscription, pause)
         self._settled(subscription)
 
     # Notifications that waited too long
-
-    def _expired(self, subscription: Subscription, action: Expire) -> None:
-        """Take what waited too long out of the queue; it is counted, and not sent."""
-        found = action.found
-        subscription.progress.expired += len(found.unsent)
-        self.totals.expired += len(found.unsent)
-        self._leave(subscription, found)
-        if self.reports:
-            self.reports.ended(subscription, Result.EXPIRED, found.unsent, action.notifications)
-
-    def _leave(self, subscription: Subscription, found: Sorted) -> None:
-        subscription.progress.sent_alone(len(found.unsent))
-        if subscription.cursor.ranked:
-            self._acknowledge(subscription, found.unsent)
-            return
-        subscription.cursor.skip(set(found.unsent))
-        self._advance(subscription, found.done)
-
-    def _drop_stale(self, subscription: Subscription) -> bool:
-        """Drop what the rules of a ranked queue drop now; whether anything was."""
-        assert isinstance(subscription.cursor, RankedCursor)
-        found = subscription.cursor.stale(self._clock())
-        for dropped in found:
-            log.warning(
-                "subscription %s: %d notifications are dropped, %s: offsets %s%s",
-                subscription.id,
-                len(dropped.offsets),
-                dropped.reason,
-                ", ".join(map(str, dropped.offsets[:MOST_NAMED])),
-                ", …" if len(dropped.offsets) > MOST_NAMED else "",
-            )
-            self._count_dropped(subscription, dropped.offsets, dropped.reason)
-            subscription.progress.sent_alone(len(dropped.offsets))
-            self._acknowledge(subscription, dropped.offsets)
-        return bool(found)
 
     def expire(self, subscription: Subscription) -> None:
         """Let what waited too long go, also where nothing is sent now: a pause, or a consumer away."""
@@ -440,7 +385,7 @@ class Delivery:
         while not fresh and (cursor.waiting or cursor.behind) and not self._closing:
             if not cursor.waiting:
                 await self._backlog.look_on(subscription)
-            elif not (cursor.ranked and self._drop_stale(subscription)):
+            elif not (cursor.ranked and self._exits.drop_stale(subscription)):
                 fresh = subscription.expires is None or await self._expire_oldest(subscription)
         subscription.progress.busy = False
         self._proceed(subscription)
@@ -462,54 +407,6 @@ class Delivery:
         offsets = subscription.cursor.oldest(action.excess)
         policy, limit = self._overflow.policy(subscription), self._overflow.limit(subscription)
         self._decide(subscription, Full(offsets, limit, policy))
-
-    def _drop(self, subscription: Subscription, action: Drop) -> None:
-        if not subscription.progress.dropped:
-            log.warning("subscription %s: its queue is full, the oldest are dropped", subscription.id)
-        self._count_dropped(subscription, action.offsets, action.reason)
-
-    def _count_dropped(self, subscription: Subscription, offsets: Sequence[int], reason: str) -> None:
-        subscription.progress.dropped += len(offsets)
-        self.totals.dropped += len(offsets)
-        if self.reports:
-            self.reports.ended(subscription, Result.DROPPED, offsets, reason=reason)
-
-    def _bury(self, subscription: Subscription, action: Bury) -> None:
-        """Make dead letters of notifications, in the transaction that moves the cursor past them."""
-        if subscription.state is State.ENDED:
-            return
-        offsets, reason = action.offsets, action.reason
-        log.error("subscription %s: %d dead letters: %s", subscription.id, len(offsets), reason)
-        subscription.progress.busy = True
-        upto, ahead = subscription.cursor.passing(offsets)
-        buried = self._journal.bury(
-            subscription.id,
-            offsets,
-            reason,
-            self._clock(),
-            cursor=upto,
-            ahead=ahead,
-            consumer=subscription.request.consumer.address,
-        )
-        buried.add_done_callback(lambda ended: self._buried(subscription, action, ended))
-
-    def _buried(self, subscription: Subscription, action: Bury, ended: asyncio.Future[None]) -> None:
-        stored = not ended.cancelled() and ended.exception() is None
-        if stored:
-            self.totals.buried += len(action.offsets)
-            if self.reports:
-                self.reports.ended(
-                    subscription,
-                    Result.DEAD_LETTER,
-                    action.offsets,
-                    failure=action.outcome,
-                    reason=action.reason,
-                )
-        self._decide(subscription, Buried(action.offsets, stored))
-
-    def _passed(self, subscription: Subscription, action: Passed) -> None:
-        subscription.cursor.settle(action.offsets)
-        self._overflow.watch(subscription)
 
     def tell(
         self, subscription: Subscription, notification: Notification, done: Callable[[Outcome], None]
