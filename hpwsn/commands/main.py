@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from hpwsn.commands.bench import add_bench_parser
 from hpwsn.commands.cluster import add_admin_parser, add_cluster_parser
 from hpwsn.commands.dtn.dtn_parser import add_dtn_parser
+from hpwsn.commands.operations.announce import add_announce_parser
 from hpwsn.commands.operations.dead_letters import add_deadletters_parser
 from hpwsn.commands.operations.profile import add_profile_parser
 from hpwsn.commands.operations.resources import PULL_POINTS, REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
@@ -117,6 +118,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_status_parser(commands)
     add_top_parser(commands)
     add_profile_parser(commands)
+    add_announce_parser(commands)
     add_topics_parser(commands)
     add_resource_parser(commands, SUBSCRIPTIONS)
     add_resource_parser(commands, PULL_POINTS)

@@ -1,5 +1,8 @@
 """A consumer that announces itself gets what waits at once, though its next retry is far away."""
 
+import asyncio
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ from hpwsn_client import BadReply, Client, ConnectionFailed, DeliveryPolicy, Rec
 from hpwsn_client.announcing import Woken
 from tests.cet_node import cet_node, has
 from tests.consumer import Consumer
-from tests.harness import quiet_port
+from tests.harness import hpwsn, quiet_port
 from tests.patience import PATIENCE, eventually
 from tests.raw_soap import call
 from tests.webhooks import ask
@@ -134,6 +137,23 @@ async def test_the_client_announces_a_consumer_and_tells_what_failed(tmp_path: P
     async with Client(f"http://127.0.0.1:{quiet_port()}/wsn") as nobody:
         with pytest.raises(ConnectionFailed, match="check the broker's URL"):
             await nobody.announce("http://127.0.0.1:9/")
+
+
+async def test_the_command_line_announces_a_consumer(tmp_path: Path) -> None:
+    async with cet_node(tmp_path) as node, Consumer() as consumer:
+        await node.subscribed(consumer.url, "")
+
+        async def announce(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return await asyncio.to_thread(hpwsn, "announce", *arguments, "--url", node.url)
+
+        done = await announce(consumer.url)
+        assert (done.returncode, done.stdout) == (0, "1 subscription woken, 0 notifications were waiting\n")
+        done = await announce("http://127.0.0.1:9/", "--json")
+        assert (done.returncode, json.loads(done.stdout)) == (0, {"subscriptions": 0, "waiting": 0})
+        done = await announce("http://127.0.0.1:9/")
+        assert done.stdout.startswith("no subscription of this node has this consumer")
+        done = await announce("nowhere")
+        assert (done.returncode, "as it was subscribed" in done.stderr) == (2, True), done.stderr
 
 
 async def test_a_receiver_starts_where_the_broker_cannot_be_told(caplog: pytest.LogCaptureFixture) -> None:
