@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
+from hpwsn.broker.outcomes.outcome import DeliveryOutcome, Result
 from tests.cet_node import cet_node, has
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually
-from tests.raw_soap import call
+from tests.raw_soap import call, subscribe
 from tests.webhooks import ask, create, events_of, publish, show
 
 CET = 'discipline="cet" batch="1"'
@@ -310,6 +311,46 @@ async def test_dead_letters_of_a_ranked_queue_are_replayed(tmp_path: Path) -> No
         status, told = await ask("POST", f"{node.base}/deadletters/replay?wait=5", {"all": True})
         assert (status, told["delivered"]) == (200, 2), told
         assert sorted(numbers(away)) == [1, 2]
+
+
+async def test_what_is_dropped_is_reported_and_named_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cet_node(tmp_path) as node, Consumer() as away:
+        told: list[DeliveryOutcome] = []
+        node.node.parts.delivery.reports.listeners.add(told.append)
+        reference = await node.subscribed(away.url, f'{CET} beta="PT1M"')
+        await call(reference, PAUSE)
+        await node.publish(*range(12))
+        node.now += 61
+        await call(reference, RESUME)
+        await node.waits(reference, 0)
+        (outcome,) = told
+        assert (outcome.result, outcome.reason) == (Result.DROPPED, "older than PT1M")
+        assert len(outcome.offsets) == 12
+        named = ", ".join(map(str, outcome.offsets[:10]))
+        assert f"12 notifications are dropped, older than PT1M: offsets {named}, …" in caplog.text
+
+
+async def test_a_restart_counts_who_has_a_notification_by_topic_and_content(tmp_path: Path) -> None:
+    async with Consumer() as away, Consumer() as one, Consumer() as two:
+        async with cet_node(tmp_path) as node:
+            reference = await node.subscribed(away.url, CET)
+            await call(reference, PAUSE)
+            dialect = "http://www.w3.org/TR/1999/REC-xpath-19991116"
+            content = f'<w:MessageContent Dialect="{dialect}">. > 1</w:MessageContent>'
+            request = subscribe(one.url, "A").replace("</w:Filter>", f"{content}</w:Filter>")
+            assert (await call(node.url, request)).status == 200
+            await node.subscribed(two.url, "", topic="B")
+            await node.publish(1, 2, 3)
+            await node.publish(4, topic="B")
+            await one.wait(has(2))
+            await two.wait(has(1))
+        async with cet_node(tmp_path) as node:
+            await node.waits(reference, 3)
+            await call(reference, RESUME)
+            await away.wait(has(3))
+            assert numbers(away) == [1, 3, 2]
 
 
 async def test_the_counts_of_a_subscription_that_ends_are_forgotten(tmp_path: Path) -> None:

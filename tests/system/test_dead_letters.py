@@ -119,6 +119,15 @@ async def test_bad_selections_are_refused(node: NodeProcess) -> None:
     assert "there is no dead letter 7; " in dropped.stderr
 
 
+async def test_a_consumer_that_is_gone_is_tried_again_where_subscriptions_are_kept(tmp_path: Path) -> None:
+    answers = {1: 410, 2: 410}
+    with NodeProcess(tmp_path / "data", *QUICK) as node:
+        async with Consumer(lambda number: answers.get(number, 202)) as consumer:
+            assert (await call(node.url, subscribe(consumer.url, "A"))).status == 200
+            await call(node.url, notify("A", "<n>1</n>"))
+            await consumer.wait(lambda c: c.payloads() == ["1", "1", "1"])
+
+
 async def test_a_consumer_that_is_gone_ends_its_subscription_if_so_set(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data", *QUICK, "--set", "delivery.on_gone=end") as node:
         async with Consumer(lambda number: 410) as consumer:

@@ -165,6 +165,9 @@ def global_names(schema: etree._Element) -> set[tuple[str, str]]:
     [
         ('<hp:Delivery maxQueue="10000" overflow="drop-oldest" batch="64"/>', True),
         ('<hp:Delivery overflow="dead-letter" expires="PT1H" discipline="cet"/>', True),
+        ('<hp:Delivery discipline="cet" alpha="20" beta="PT2000S"/>', True),
+        ('<hp:Delivery discipline="cet" alpha="0"/>', False),
+        ('<hp:Delivery discipline="cet" beta="2000"/>', False),
         ("<hp:Delivery/>", True),
         ('<hp:Delivery overflow="explode"/>', False),
         ('<hp:Delivery batch="0"/>', False),

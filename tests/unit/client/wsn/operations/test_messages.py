@@ -10,6 +10,7 @@ from lxml import etree
 from hpwsn_client import wsn
 from hpwsn_client.wsn.operations import messages as m
 from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
+from hpwsn_client.wsn.operations.policy import encode_policy, parse_policy
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.envelope import parse_envelope
 from hpwsn_client.wsn.soap.faults import (
@@ -244,6 +245,15 @@ def test_a_delivery_policy_is_read_whole() -> None:
     assert found.policy == m.SubscriptionPolicy(True, delivery)
 
 
+def test_the_bounds_of_a_discipline_are_read_and_written() -> None:
+    found = subscribe(
+        "<w:SubscriptionPolicy><hp:Delivery discipline='cet' alpha='3' beta='PT1M'/></w:SubscriptionPolicy>"
+    )
+    assert found.policy.delivery == m.DeliveryPolicy(discipline="cet", alpha=3, beta=Duration(0, 60))
+    written = parse_policy(etree.fromstring(encode_policy(found.policy)))
+    assert written == found.policy
+
+
 @pytest.mark.parametrize(
     "attribute",
     [
@@ -257,6 +267,7 @@ def test_a_delivery_policy_is_read_whole() -> None:
         ),
         *("batch='0'", "batch='x'", "batch='١'", "overflow='drop'", "overflow=''", "discipline='lifo'"),
         *("expires='1'", "expires='-PT1H'", "expires='PT0S'", "expires='2030-01-31T12:00:00Z'", "expires=''"),
+        *("alpha='0'", "alpha='x'", "beta='60'", "beta='PT0S'", "beta='-PT1M'"),
         *("size='1'", "hp:batch='1'"),
     ],
 )
