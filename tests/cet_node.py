@@ -27,13 +27,14 @@ def policy(attributes: str) -> str:
 class CetNode:
     """A node whose retries do not come by themselves within a test, and whose clock the test sets."""
 
-    def __init__(self, data: Path, window: int = 100, **delivery: Any) -> None:
+    def __init__(self, data: Path, window: int = 100, key_file: str = "", **delivery: Any) -> None:
         self.now = 1_700_000_000.0
         default = Config()
         self.config = replace(
             default,
             server=replace(default.server, port=0, drain_timeout=0.2),
             data=replace(default.data, dir=str(data)),
+            dtn=replace(default.dtn, key_file=key_file),
             delivery=replace(
                 default.delivery, window=window, **{"retry_first": 900.0, "retry_max": 900.0, **delivery}
             ),
@@ -80,9 +81,11 @@ class CetNode:
 
 
 @asynccontextmanager
-async def cet_node(data: Path, window: int = 100, **delivery: Any) -> AsyncIterator[CetNode]:
+async def cet_node(
+    data: Path, window: int = 100, key_file: str = "", **delivery: Any
+) -> AsyncIterator[CetNode]:
     """A running node."""
-    made = CetNode(data, window, **delivery)
+    made = CetNode(data, window, key_file, **delivery)
     await made.start()
     try:
         yield made

@@ -59,6 +59,7 @@ class DtnParts:
             tree=parts.tree,
             clock=parts.clock,
             community=self._community,
+            transmissions=parts.transmissions,
         )
         self._uploads = PartialUploads(folder, self.settings.bundle_bytes, parts.clock)
         parts.admission.limits.append(Limit(_check_id))

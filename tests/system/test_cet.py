@@ -1,5 +1,6 @@
 """The discipline cet: fewest deliveries to others first, then the youngest; the old and the well known go."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.broker.outcomes.outcome import DeliveryOutcome, Result
 from tests.cet_node import cet_node, has
 from tests.consumer import Consumer
-from tests.harness import NodeProcess
+from tests.harness import NodeProcess, hpwsn
 from tests.patience import eventually
 from tests.raw_soap import call, subscribe
 from tests.webhooks import ask, create, events_of, publish, show
@@ -77,6 +78,27 @@ async def test_two_ranked_queues_share_the_counts(tmp_path: Path) -> None:
         assert numbers(second) == [2, 1, 4, 3]
         await node.waits(references[1], 0)
         assert not counts.watched
+
+
+async def test_what_a_carrier_took_along_goes_after_what_nobody_has(tmp_path: Path) -> None:
+    key, bundle = tmp_path / "key", tmp_path / "a.bundle"
+    key.write_text("a text that the islands share")
+    async with cet_node(tmp_path / "data", key_file=str(key)) as node, Consumer() as away:
+        reference = await node.subscribed(away.url, f'{CET} alpha="2"')
+        await call(reference, PAUSE)
+        await node.publish(1, 2)
+        command = ("dtn", "collect", "--url", node.url, "--out", str(bundle), "--to", "far")
+        done = await asyncio.to_thread(hpwsn, *command)
+        assert done.returncode == 0, done.stderr
+        await node.publish(3)
+        assert [each.others for each in node.node.parts.transmissions.watched.values()] == [1, 1, 0]
+        for _ in range(2):
+            assert (await asyncio.to_thread(hpwsn, *command, "--again")).returncode == 0
+        await call(reference, RESUME)
+        await away.wait(has(1))
+        await node.waits(reference, 0)
+        assert numbers(away) == [3]
+        assert node.held(reference).progress.dropped == 2
 
 
 async def test_what_has_more_transmissions_than_alpha_or_is_older_than_beta_is_dropped_and_counted(
@@ -348,7 +370,7 @@ async def test_a_restart_counts_who_has_a_notification_by_topic_and_content(tmp_
             await two.wait(has(1))
         async with cet_node(tmp_path) as node:
             await node.waits(reference, 3)
-            await call(reference, RESUME)
+            await call(node.held(reference).address, RESUME)
             await away.wait(has(3))
             assert numbers(away) == [1, 3, 2]
 

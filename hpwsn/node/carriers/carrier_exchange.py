@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from hpwsn.background import BackgroundTask, in_thread
 from hpwsn.broker.admission.admission import Admission
+from hpwsn.broker.queueing.transmissions import Transmissions
 from hpwsn.dtn.bundles.bundle import Bundle, Origin
 from hpwsn.dtn.bundles.bundle_format import BadBundle, parse_bundle
 from hpwsn.dtn.carriers.carried_ids import offered
@@ -64,6 +65,7 @@ class CarrierExchange(BackgroundTask):
         tree: TopicTree[Any],
         clock: Callable[[], float],
         community: Callable[[], int],
+        transmissions: Transmissions,
     ) -> None:
         super().__init__(self._look)
         self._name = name
@@ -74,6 +76,9 @@ class CarrierExchange(BackgroundTask):
         self._tree = tree
         self._clock = clock
         self._community = community
+        self._transmissions = transmissions
+        self._waiting_in: dict[str, list[int]] = {}
+        """By bundle that no carrier has yet: its events that wait in queues which count transmissions."""
         self._turn = asyncio.Lock()
         self._documents = CarrierDocuments(journal)
         self._outgoing = OutgoingBundles(folder, settings.bundles_kept)
@@ -149,7 +154,11 @@ class CarrierExchange(BackgroundTask):
         await making.read(self._log, self._journal, self._orders)
         data = await making.close(self._key)
         await self._documents.put_self(self._state)
-        return await self._outgoing.add(data, to, carrier, making.events, making.left, making.upto)
+        made = await self._outgoing.add(data, to, carrier, making.events, making.left, making.upto)
+        known = {id_: offsets for id_, offsets in self._waiting_in.items() if self._outgoing.find(id_)}
+        counted = [offset for offset in making.offsets if offset in self._transmissions.watched]
+        self._waiting_in = known | ({made.id: counted} if counted else {})
+        return made
 
     def find(self, id_: str) -> OutgoingBundle | None:
         """A bundle that was not taken yet."""
@@ -166,6 +175,7 @@ class CarrierExchange(BackgroundTask):
             await self._documents.put_given(bundle.to, bundle.carrier, given)
         if self._outgoing.find(bundle.id) is not None:
             self._counts["collected"] += bundle.events
+            self._transmissions.carried(self._waiting_in.pop(bundle.id, ()))
             self._outgoing.remove(bundle.id)
 
     async def deliver(self, data: bytes) -> Counter[str]:

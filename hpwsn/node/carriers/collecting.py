@@ -40,6 +40,8 @@ class Collecting:
         self.upto: Counter[Origin] = Counter()
         """The last number of each origin in the bundle."""
         self.left = 0
+        self.offsets: list[int] = []
+        """Where the events in the bundle are in the log."""
 
     @property
     def events(self) -> int:
@@ -71,6 +73,7 @@ class Collecting:
         fits = entry.origin not in self._blocked and self.events < self._most_events
         if fits and self._writer.add(await entry.event()):
             self.upto[entry.origin] = max(self.upto[entry.origin], entry.number)
+            self.offsets.append(entry.offset)
             return
         self._blocked.add(entry.origin)
         self.left += 1
