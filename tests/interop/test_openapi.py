@@ -46,7 +46,14 @@ VIRTUAL = jsonschema_rs.validator_for(
     {"$ref": "#/components/schemas/VirtualSensor", "components": document("")["components"]},
     validate_formats=False,
 )
-READABLE = {"callback": "http://127.0.0.1:9/", "topic": "sensors:hall", "filter": "n > 1", "expires": "PT1H"}
+READABLE = {
+    "callback": "http://127.0.0.1:9/",
+    "consumer": "http://127.0.0.1:9/",
+    "topic": "sensors:hall",
+    "filter": "n > 1",
+    "expires": "PT1H",
+    "beta": "PT1M",
+}
 DEFINABLE = {
     "name": "hall",
     "kind": "weather",
@@ -115,7 +122,7 @@ def test_every_operation_does_what_the_document_says(
         del case.query["max_rate"]  # only streams have it, and these requests are polls
     if case.operation.path == "/streams/{uri}" and isinstance(case.body, dict):
         _make_readable(case.body)
-    if case.operation.path.startswith("/subscriptions"):
+    if case.operation.path.startswith(("/subscriptions", "/presence")):
         _make_subscribable(case.body, case.query)
     if case.operation.path == "/topics" and len(case.query or {}) > 1:
         case.query.pop("topic", None)  # named topics are on one page, in their order
