@@ -1,6 +1,7 @@
 """Offsets beyond a cursor are stored with it, survive a restart, and go as the cursor passes them."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def ahead_of(recovered: Any) -> dict[str, tuple[int, tuple[int, ...]]]:
 
 
 def rows(path: Path) -> int:
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM delivered_ahead").fetchone()[0])
 
 

@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ async def test_what_was_internal_is_found_only_by_who_asks_for_it(opened: Any, p
             assert (stored.notification.target, stored.notification.payload) == (INTERNAL, b"<n>7</n>")
             scan = await journal.scan_runs(0, limit=500, topics=["A"], head=201, room=1 << 20, internal=True)
             assert [run.target for _, run in scan.runs] == [INTERNAL, INTERNAL, None]
-            with sqlite3.connect(path) as db:
+            with closing(sqlite3.connect(path)) as db:
                 assert db.execute("SELECT count(*) FROM log").fetchone() == (3,)  # runs, not single rows
 
 
