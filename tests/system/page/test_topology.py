@@ -244,6 +244,10 @@ async def test_a_killed_node_turns_dead_and_comes_back_while_it_is_watched(
         for page in pages:
             await expect(page.get_by_test_id("node")).to_have_count(len(CLUSTERS))
             before.append(await places(page))
+        # What a dead node has is known from the figures that it sent while it was watched.
+        await drawn(pages[0], "one").click()
+        await expect(panel(pages[0])).to_contain_text("0 subscriptions and 0 pull points")
+        await pages[0].get_by_test_id("close-panel").click()
         nodes["one"].kill()
         for page in pages:
             await expect(drawn(page, "one")).to_have_attribute("data-state", "dead")
